@@ -140,7 +140,10 @@ class Worker:
         module = parse(source)
         outlined = holds_tests(file.display, module)
         self.texts.trees.put(source, None if outlined else module)
-        return survey(module, source.lines, self.sharing, outlined=outlined), source.faults
+        summary = survey(module, source.lines, self.sharing, outlined=outlined)
+        if not (self.options.ends and self.texts.trees.keeps_all):
+            summary.settle()  # what is read later needs the tree
+        return summary, source.faults
 
     def inspect_all(self, files: Sequence[FoundFile]) -> list[Inspected]:
         return [self.inspect(file) for file in files]

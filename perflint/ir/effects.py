@@ -16,13 +16,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from enum import IntEnum
+from typing import Any
 
-from perflint.ir.own_effects import own_effects
-from perflint.ir.summary import EffectFacts
+from perflint.ir.own_effects import own_effects, uncertain
 from perflint.syntax.walk import walk_own
 from perflint.torch_model import tensors
 
-__all__ = ["ASKS", "CALLS", "FILLS", "GIVES", "KEEPS", "effects_of"]
+__all__ = ["ASKS", "CALLS", "FILLS", "GIVES", "KEEPS", "Unread"]
 
 KEEPS, FILLS, GIVES, ASKS, CALLS = "keeps", "fills", "gives", "asks", "calls "
 
@@ -85,13 +85,25 @@ class _Whose(IntEnum):
     LASTING = 2
 
 
-def effects_of(function: _Function) -> tuple[tuple[str, ...], tuple[EffectFacts, ...]]:
-    """What one function does beyond its run, in words and with places; what stands in functions within it is told of
-    those.
+class Unread:
+    """What one function does beyond its run, in words and with places, and which of its lines need not run, each read
+    when it is asked for; what stands in functions within it is told of those.
     """
-    reader = _Reader(function)
-    words = tuple(sorted(reader.read()))
-    return words, own_effects(reader.parts, frozenset(reader.params), reader.bound, reader.first)
+
+    __slots__ = ("_function", "enters")
+
+    def __init__(self, function: _Function) -> None:
+        self._function = function
+        self.enters = False
+
+    def read(self, name: str) -> tuple[Any, ...]:
+        if name == "uncertain":
+            body = self._function.body
+            return uncertain(body) if isinstance(body, list) else ()
+        reader = _Reader(self._function)
+        if name == "effects":
+            return tuple(sorted(reader.read()))
+        return own_effects(reader.parts, frozenset(reader.params), reader.bound, reader.first)
 
 
 class _Reader:
@@ -110,20 +122,12 @@ class _Reader:
         self.tried: set[int] = set()
         self.constant: set[int] = set()
         for part in self.parts:
-            kind = type(part)
-            if kind is ast.Assign and type(part.value) is ast.Constant:  # type: ignore[attr-defined]
-                self.constant.update(map(id, part.targets))  # type: ignore[attr-defined]
-            elif kind is ast.AugAssign and type(part.value) is ast.Constant:  # type: ignore[attr-defined]
-                self.constant.add(id(part.target))  # type: ignore[attr-defined]
-            elif kind is ast.Try:
-                tried = (walk_own(item) for item in part.body)  # type: ignore[attr-defined]
-                self.tried.update(id(inner) for parts in tried for inner in parts)
+            if type(part) in _BINDING:
+                self._note(part)
 
     def read(self) -> set[str]:
         found: set[str] = set()
-        for part in self.parts:
-            if type(part) in _BINDING:
-                self._note(part)
+        self._note_constants()
         self._settle_owners()
         for part in self.parts:
             kind = type(part)
@@ -136,6 +140,18 @@ class _Reader:
             elif kind is ast.Constant and part.value == "nuc":  # type: ignore[attr-defined]
                 found.add(ASKS)  # a norm that is computed in another way without gradients
         return found
+
+    def _note_constants(self) -> None:
+        """Which targets are given a constant, and what stands in a `try`."""
+        for part in self.parts:
+            kind = type(part)
+            if kind is ast.Assign and type(part.value) is ast.Constant:  # type: ignore[attr-defined]
+                self.constant.update(map(id, part.targets))  # type: ignore[attr-defined]
+            elif kind is ast.AugAssign and type(part.value) is ast.Constant:  # type: ignore[attr-defined]
+                self.constant.add(id(part.target))  # type: ignore[attr-defined]
+            elif kind is ast.Try:
+                tried = (walk_own(item) for item in part.body)  # type: ignore[attr-defined]
+                self.tried.update(id(inner) for parts in tried for inner in parts)
 
     # What local names hold.
 

@@ -19,7 +19,7 @@ from perflint.ir.dull import (
     PLAIN_METHODS,
     TAKEN,
 )
-from perflint.ir.effects import effects_of
+from perflint.ir.effects import Unread
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.notation import (
     DEPTH,
@@ -38,7 +38,7 @@ from perflint.ir.notation import (
 )
 from perflint.ir.questions import answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
-from perflint.ir.summary import SPREAD, UNCLEAR, CallFacts, EffectFacts, FunctionFacts, LoopFacts, Param, Value, record
+from perflint.ir.summary import SPREAD, UNCLEAR, CallFacts, FunctionFacts, LoopFacts, Param, Value, record
 from perflint.ir.targets import Targets, may_be_code, names_in
 from perflint.syntax.walk import children
 from perflint.torch_model.registries import PUTTING
@@ -451,7 +451,7 @@ class Expressions(Targets):
             annotations=NOTHING,
             computed=NOTHING,
         )
-        facts.effects, facts.does = self.effects(node)
+        facts.put_off(Unread(node))
         inner = Growing(facts, [])
         self.summary.functions[qualname] = facts
         before = self.scope, self.context, self.owner
@@ -461,12 +461,6 @@ class Expressions(Targets):
         self.scope, self.context, self.owner = before
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None
-
-    def effects(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    ) -> tuple[tuple[str, ...], tuple[EffectFacts, ...]]:
-        words, does = effects_of(node)
-        return self.once(words, words), does
 
     # Parameters.
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
 
@@ -31,6 +31,9 @@ MODULE = "<module>"
 SPREAD = "*"
 #: A default that is there and not plain to see: `1 / 255`.
 UNCLEAR: Value = ("call", "...", (), ())
+
+#: What is read of a function when somebody asks for it.
+PUT_OFF = frozenset({"effects", "does", "uncertain"})
 
 #: Makes a named tuple of a class from its fields, for half of what calling the class costs.
 record = tuple.__new__
@@ -133,6 +136,16 @@ class Param(NamedTuple):
     default: Value
 
 
+class Later(Protocol):
+    """Reads facts of a function when somebody asks for them: hardly anybody asks of all functions. `enters` tells
+    whether it has a `with`.
+    """
+
+    enters: bool
+
+    def read(self, name: str) -> Any: ...
+
+
 @dataclass(slots=True)
 class FunctionFacts:
     """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope.
@@ -181,6 +194,41 @@ class FunctionFacts:
     computed: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     tests: tuple[tuple[str, Value, Value], ...] = ()
     mixed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    #: Reads those of `PUT_OFF` that are not there yet.
+    later: Later | None = field(default=None, compare=False, repr=False)
+
+    def put_off(self, later: Later) -> None:
+        """Have the facts of `PUT_OFF` read when they are asked for."""
+        self.later = later
+        for name in PUT_OFF:
+            delattr(self, name)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Only asked for what is not there yet."""
+            if name not in PUT_OFF:
+                raise AttributeError(name)
+            found = self.later.read(name)
+            setattr(self, name, found)
+            return found
+
+    def copied(self) -> FunctionFacts:
+        """Equal facts of its own; what is put off stays so."""
+        found = object.__new__(FunctionFacts)
+        for name in self.__slots__:
+            if self.later is None or name not in PUT_OFF:
+                setattr(found, name, getattr(self, name))
+        return found
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """A function that goes to another process leaves its tree behind."""
+        return None, {name: None if name == "later" else getattr(self, name) for name in self.__slots__}
+
+    @property
+    def may_enter(self) -> bool:
+        """Whether `does` may tell of a `with`."""
+        return self.later is None or self.later.enters
 
     @property
     def name(self) -> str:
@@ -312,6 +360,14 @@ class Summary:
     statements: tuple[StatementFacts, ...] = ()
     texts: str = ""
     holds_tests: bool = False
+
+    def settle(self) -> None:
+        """Read all that was put off, and let the tree go."""
+        for facts in self.functions.values():
+            if facts.later is not None:
+                for name in PUT_OFF:
+                    getattr(facts, name)
+                facts.later = None
 
     def words(self) -> set[str]:
         """All identifiers used in the file."""

@@ -12,11 +12,11 @@ from sys import intern
 
 from perflint.ir import guards, leaving
 from perflint.ir.computed import COMPUTED, of_value
+from perflint.ir.effects import Unread
 from perflint.ir.expressions import ANYTHING, HANDLERS
 from perflint.ir.flags import Flags
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.notation import DEPTH, annotation_text, path_of, switches_grad, value_of
-from perflint.ir.own_effects import uncertain
 from perflint.ir.questions import KEPT_TESTS, TESTS, Question, answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
 from perflint.ir.summary import (
@@ -229,8 +229,7 @@ class _Surveyor(Flags):
             returns_annotation=returns_annotation,
         )
         if not self.outlined:
-            facts.effects, facts.does = self.effects(node)
-            facts.uncertain = uncertain(node.body)
+            facts.put_off(Unread(node))
         self.summary.functions[qualname] = facts
         if in_class_body:
             self.classes[cls].methods += (node.name,)
@@ -386,6 +385,8 @@ class _Surveyor(Flags):
 
     def with_(self, node: ast.With | ast.AsyncWith) -> str | None:
         here = self.context
+        if (later := self.scope.facts.later) is not None:
+            later.enters = True
         for item in node.items:
             value = self.value(item.context_expr)
             if item.optional_vars is not None:

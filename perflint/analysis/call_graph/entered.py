@@ -28,7 +28,7 @@ def entered(resolver: Resolver) -> Iterator[Entered]:
     if not any(facts.in_class for name in _METHODS for _, facts in resolver.nesting.by_name.get(name, ())):
         return
     for scope, facts in resolver.nesting.functions:
-        for fact in facts.does:
+        for fact in facts.does if facts.may_enter else ():
             if fact.kind == ENTERS:
                 value = fact.name or _call_at(fact.line, fact.column, fact.detail, facts)
                 context = facts.context_at(fact.line, fact.column)

@@ -46,9 +46,9 @@ _GROWING = frozenset("append appendleft add extend insert sum item put".split())
 def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
     """The names of wrappers of waits and of freeing, of what generates, and of what keeps a parameter of each call."""
     found = {effect: frozenset(_named(program, effect, words)) for effect, words in _WORDS.items()}
-    keeping = [scope for scope, facts in program.resolver.nesting.functions if facts.does and _keeps(facts)]
     # What keeps something of every step is called on every step itself.
-    hot = [scope for scope in keeping if program.heat(scope) >= Heat.STEP]
+    functions = program.resolver.nesting.functions
+    hot = [scope for scope, facts in functions if program.heat(scope) >= Heat.STEP and _keeps(facts)]
     found[KEEPING] = frozenset(name for names in _upwards(program, hot, _keeps_parameter(program)) for name in names)
     for base in _DERIVED:
         found[base] = frozenset(_derived(program, base)) if program.mentions((base,)) else frozenset()

@@ -27,7 +27,7 @@ def with_room(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
     """
     found = {}
     for path, summary in sorted(summaries.items()):
-        asking = {name: replace(facts) for name, facts in summary.functions.items() if facts.questions}
+        asking = {name: facts.copied() for name, facts in summary.functions.items() if facts.questions}
         found[path] = replace(summary, functions={**summary.functions, **asking}) if asking else summary
     return found
 

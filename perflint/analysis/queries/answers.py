@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from enum import Enum
 from typing import Any
 
@@ -275,8 +276,21 @@ def _code_of(lines: Iterable[str]) -> str:
 
 
 def _spelled(answer: Any) -> Any:
-    """A record as the list of its fields, an enum as its value."""
-    return answer.value if isinstance(answer, Enum) else [getattr(answer, name) for name in answer.__slots__]
+    """A record as the list of the fields that it is compared by, an enum as its value."""
+    if isinstance(answer, Enum):
+        return answer.value
+    return [getattr(answer, name) for name in _compared(type(answer))]
+
+
+def _compared(record: type[Any]) -> tuple[str, ...]:
+    known = _COMPARED.get(record)
+    if known is None:
+        known = _COMPARED[record] = tuple([item.name for item in fields(record) if item.compare])
+    return known
+
+
+#: By class of records, what `_compared` says.
+_COMPARED: dict[type[Any], tuple[str, ...]] = {}
 
 
 _JSON = json.JSONEncoder(default=_spelled)
