@@ -14,6 +14,7 @@ from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anyt
 from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.evidence import last_name
+from perflint.analysis.names.module_writes import ModuleWrites
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
@@ -98,6 +99,14 @@ class Whole:
         """The attributes that are set on something else than `self`."""
         bound = (name for names in self._program.resolver.nesting.dotted.values() for name in names)
         return {name.rpartition(".")[2] for name in bound if not name.startswith("self.") or name.count(".") > 1}
+
+    def writes_to_module(self, path: str, name: str) -> tuple[tuple[Scope, str], ...]:
+        """The functions of other files that set a name of a module, each with what stands before the `=` there."""
+        return self._module_writes.to(path, name)
+
+    @cached_property
+    def _module_writes(self) -> ModuleWrites:
+        return ModuleWrites(self._program.resolver)
 
     def has_derived(self, name: str) -> bool:
         """Whether any class has a base of that last name."""

@@ -186,6 +186,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_set_elsewhere": (_plain, _scope),
     "is_set_anywhere": (_plain,),
     "has_derived": (_plain,),
+    "writes_to_module": (_plain, _plain),
     "has_class": (_plain,),
     "differentiates": (),
     "differentiates_inputs": (),

@@ -423,7 +423,14 @@ class Inference:
 
     def of_module(self, name: str) -> Kind | None:
         """A name of this file's module as others see it; None where it is not bound there, or is imported."""
-        given = [item for item in self.flow.bindings(self.tree.module).by_key.get(name, ()) if _gives_value(item)]
+        return self.bound_in(MODULE, name)
+
+    def bound_in(self, qualname: str, key: str) -> Kind | None:
+        """What a function of this file, or its module's body, binds a name or `object.attribute` to; None where not."""
+        node = self.tree.module if qualname == MODULE else self.classes.function_node(qualname)
+        if node is None:
+            return None
+        given = [item for item in self.flow.bindings(node).by_key.get(key, ()) if _gives_value(item)]
         return self._joined(tuple(given), None) if given else None
 
     # Symbols.
