@@ -31,6 +31,12 @@ class Names(Protocol):
     def offered(self, path: str) -> Refs: ...
 
 
+class AllFiles(Protocol):
+    """What is asked of all files at once: `perflint.analysis.program_facts.Whole`."""
+
+    def writes_to_module(self, path: str, name: str) -> tuple[tuple[Scope, str], ...]: ...
+
+
 class Linked(Protocol):
     """A linked project: `perflint.analysis.program.Program`."""
 
@@ -39,6 +45,9 @@ class Linked(Protocol):
 
     @property
     def resolver(self) -> Names: ...
+
+    @property
+    def whole(self) -> AllFiles: ...
 
     def callers(self, scope: Scope) -> Sequence[Edge]: ...
 
