@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+import packages
+import small_modules
 import vision_operators
 
 
@@ -159,28 +163,28 @@ class Transformers:
         return model(**inputs)
 
 
-class Kornia:
-    """Each module that can be made with small arguments and runs on pictures, losses and filters among them."""
+class Classes:
+    """Each class of a package that can be made with small arguments and runs on small inputs, losses among them."""
 
-    def __init__(self) -> None:
-        import kornia_modules
-
-        self.modules = kornia_modules
-        self.folder = _folder("kornia")
+    def __init__(self, package: str, of: small_modules.Package) -> None:
+        # Before what imports torchvision.
+        vision_operators.install()
+        self.package, self.of = package, of
+        self.folder = _folder(package)
 
     def names(self) -> list[str]:
-        return self.modules.names()
+        return small_modules.names(self.package, self.of)
 
     def make(self, name: str) -> tuple[Any, Any]:
-        return self.modules.make(name)
+        return small_modules.make(self.package, name, self.of)
 
     def call(self, model: Any, inputs: Any) -> Any:
         return model(*inputs)
 
 
-LIBRARIES: dict[str, type[Library]] = {
+LIBRARIES: dict[str, Callable[[], Library]] = {
     "timm": Timm,
     "torchvision": Torchvision,
     "transformers": Transformers,
-    "kornia": Kornia,
+    **{name: functools.partial(Classes, package, of) for name, (package, of) in packages.PACKAGES.items()},
 }

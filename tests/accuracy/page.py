@@ -29,7 +29,8 @@ Which lines ran is recorded, not which parts of them: a finding on `b` of `a and
 configuration than the one that ran counts as wrong here if its line ran, and a line that only runs with another one is
 not counted at all. Nobody judged anything by hand.
 
-    python tests/accuracy/drive.py timm OUT                     # transformers, torchvision, kornia: the same
+    pip install torch==2.13.0 torchvision torchmetrics ...      # those of tests/accuracy/packages.py, and timm
+    python tests/accuracy/drive.py timm OUT                     # or another name of corpora.py
     python tests/accuracy/score.py timm .../site-packages/timm OUT --out tests/accuracy/results/timm.json
     python tests/accuracy/training.py REPOSITORIES OUT          # training programs of public repositories
     python tests/accuracy/own_programs.py --write               # this project's own programs, which its tests run

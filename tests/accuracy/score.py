@@ -160,17 +160,6 @@ def _may_be_left_out(finding: dict[str, Any], parts: tuple[Span, ...], happened:
     return part is not None and not any(holds(part, one) for one in happened)
 
 
-def place_by_place(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A defect that is printed once, at each of its places."""
-    more = [
-        {**one, "path": hop["path"], "line": hop["line"], "end_line": hop["line"], "code": hop["code"]}
-        for one in findings
-        for hop in one["related"]
-        if "code" in hop
-    ]
-    return findings + more
-
-
 def _places(findings: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Each finding, and each other place that it tells of as the same mistake."""
     for one in findings:
@@ -186,7 +175,7 @@ def findings_of(folder: Path) -> list[dict[str, Any]]:
     run = subprocess.run([*command, "--no-cache"], cwd=folder.parent, capture_output=True, text=True, check=False)
     if not run.stdout:
         raise SystemExit(run.stderr)
-    found: list[dict[str, Any]] = place_by_place(json.loads(run.stdout)["findings"])
+    found: list[dict[str, Any]] = json.loads(run.stdout)["findings"]
     return found
 
 
