@@ -164,9 +164,13 @@ class Program:
     def route(self, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
         return route_to(self.heatmap, scope, context)
 
-    def feasible(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
-        """Whether any run takes a path on which code of a function, under these conditions, is as hot as that."""
-        return self._paths.along(scope, context, conditions, heat)
+    def feasible(
+        self, scope: Scope, context: int, conditions: Conditions, heat: Heat, place: tuple[int, int]
+    ) -> Feasibility:
+        """Whether any run takes a path on which code of a function, at a line and column and under these conditions, is
+        as hot as that.
+        """
+        return self._paths.along(scope, context, conditions, heat, place)
 
     def is_reached_in_training(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> bool:
         """Whether modules in training mode, and not only those in evaluation mode, take such a path."""

@@ -37,7 +37,11 @@ def path_to(node: ast.AST, ctx: FileFacts, heat: Heat) -> Feasibility:
         node = node.body[0]  # a loop is said to be as hot as what it runs
     scope, context = ctx.scope(node), ctx.context(node)
     at_least = min(heat, ctx.program.heat_at(scope, context))
-    return ctx.program.feasible(scope, context, conditions_of(node, ctx), at_least)
+    return ctx.program.feasible(scope, context, conditions_of(node, ctx), at_least, _place(node))
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 def conditions_of(node: ast.AST, ctx: FileFacts) -> Conditions:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.makings import Making, Makings
 from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
+from perflint.analysis.feasibility.raising import Place
 from perflint.analysis.feasibility.values import Values
 from perflint.analysis.feasibility.worlds import Frame, World, frame_of
 from perflint.analysis.names.refs import FUNCTION, Ref, Scope
@@ -49,12 +50,15 @@ class Paths:
         self._values = values
         self._ways = ways
         self._makings = makings
+        self._raising = values.raising
         self._unmade: dict[tuple[Ref, World], Blocked | None] = {}
 
-    def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> Feasibility:
+    def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat, place: Place) -> Feasibility:
         """Whether code under `conditions` in a function is reached by a hot path; where it is not hot, whether it is
         reached as far as its own function tells.
         """
+        if self._raising.before(scope, place):
+            return INFEASIBLE
         if heat < Heat.STEP:
             return self._within(scope, conditions)
         printed = self._ways.printed(scope, context)
@@ -107,24 +111,46 @@ class Paths:
         return mode is World.ANY or self._blocked(way.calls, scope, conditions, mode) is None
 
     def _is_handed(self, calls: Calls) -> bool:
-        """Whether each function on a way that is called as a parameter, `f(x)`, may be what the way itself hands over
-        for that: other calls of the same function hand over others.
+        """Whether each function on a way comes to its call, and, where it is called as a parameter, `f(x)`, may be what
+        the way itself hands over for that: other calls of the same function hand over others.
         """
+        if any(self._raising.before(edge.caller, self._place_of(edge)) for edge in calls):
+            return False
         return all(self._may_be_handed(edge, calls[place + 1 :]) for place, edge in enumerate(calls))
+
+    def _place_of(self, edge: Edge) -> Place:
+        if edge.index < 0:
+            return edge.line, 0
+        call = self._values.passing.facts(edge.caller).calls[edge.index]
+        return call.line, call.column
 
     def _may_be_handed(self, edge: Edge, outer: Calls) -> bool:
         name = self._values.passing.facts(edge.caller).calls[edge.index].func if edge.index >= 0 else None
         if type(name) is not str or "." in name or not outer:
             return True
-        owner = self._values.parameter_of(name, edge.caller)
-        entry = next((call for call in outer if call.callee == owner), None)
-        passed = self._values.passing.passed(entry, name).value if entry is not None else None
-        if passed is None or entry is None:
+        passed = self._handed(name, edge.caller, outer)
+        if passed is None:
             return True
-        refs = [self._values.refs(value, entry.caller) for value in passed]
+        refs = [self._values.refs(value, scope) for value, scope in passed]
         functions = [Scope(ref.path, ref.name) for found in refs for ref in found if ref.kind == FUNCTION]
         is_told = all(found and all(ref.kind == FUNCTION for ref in found) for found in refs)
         return not is_told or edge.callee in functions
+
+    def _handed(self, name: str, scope: Scope, outer: Calls) -> list[tuple[Value, Scope]] | None:
+        """What the calls of a way hand over for a parameter, each with where it is written; None where nobody can tell.
+        What a caller has as a parameter itself, its own call hands over.
+        """
+        owner = self._values.parameter_of(name, scope)
+        place = next((place for place, call in enumerate(outer) if call.callee == owner), None)
+        if place is None:
+            return None
+        caller = outer[place].caller
+        found: list[tuple[Value, Scope]] = []
+        for value in self._values.passing.passed(outer[place], name).value or ():
+            is_name = type(value) is str and "." not in value
+            further = self._handed(value, caller, outer[place + 1 :]) if is_name else None
+            found += [(value, caller)] if further is None else further
+        return found or None
 
     def _blocked(self, calls: Calls, scope: Scope, conditions: Conditions, world: World) -> Blocked | None:
         """The first condition on a way that does not hold, with where it is asked."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.handing import place_of_rest
 from perflint.analysis.evidence import last_name
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.refs import CLASS, Ref, Scope
@@ -171,7 +172,7 @@ class Passing:
         place = _place(facts, name)
         spreads = any(key == SPREAD for key, _ in call.keywords)
         if place is not None:
-            if spreads:
+            if spreads and not place < place_of_rest(call, caller) < len(call.args):
                 return _UNSEEN
             if place < len(call.args):
                 return self._written(caller, edge.index, str(place), call.args[place])

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.lattice import BOOL, NO, Possible
 from perflint.analysis.feasibility.options import Options
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.refs import Ref, Scope
 from perflint.analysis.names.resolver import Resolver
-from perflint.ir.summary import Value
+from perflint.ir.summary import ClassFacts, Value
+from perflint.torch_model import registries
 
 #: What sets attributes that nobody sees.
 _SETTING = ("setattr", "__dict__", "__setattr__", "vars")
+#: What sets attributes of modules, by names that may be computed.
+_COMPUTING = ("add_module", "register_buffer", "register_parameter")
 #: What asks for an attribute by its name.
 _ASKING = ("hasattr", "getattr")
 _PLAIN_BASES = frozenset({"object", "ABC", "Module", "LightningModule"})
@@ -35,6 +40,7 @@ class Presence:
         self._resolver = resolver
         self._options = options
         self._words: dict[str, set[str]] = {}
+        self._plain: dict[Ref, bool] = {}
 
     def mentions(self, path: str, names: tuple[str, ...]) -> bool:
         """Whether a file uses one of the identifiers."""
@@ -47,39 +53,78 @@ class Presence:
         """What `hasattr(base, name)` gives: no object has what nothing of the program sets."""
         if base != "self" or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
             return BOOL
-        text = name[2]
-        if text in _GIVEN or text.startswith("_") or not self._has_plain_bases(scope) or self.is_set_anywhere(text):
-            return BOOL
-        return NO
+        return NO if self.is_missing(name[2], scope) else BOOL
 
-    def _has_plain_bases(self, scope: Scope) -> bool:
-        """Whether the class of a method has what the project gives it by name, and little else: no layer's `weight`."""
-        cls = self._resolver.summaries[scope.path].functions[scope.function].in_class
-        bases = self._resolver.mro(Ref(CLASS, scope.path, cls)) if cls else ()
+    def is_missing(self, attribute: str, scope: Scope) -> bool:
+        """Whether nothing of the program gives the object of a method an attribute."""
+        if attribute in _GIVEN or attribute.startswith("_") or self.is_set_anywhere(attribute):
+            return False
+        cls = self._resolver.nesting.enclosing_class(scope)
+        if not cls.name:
+            return False
+        if cls not in self._plain:
+            family = (cls, *self._resolver.hierarchy.below(cls))
+            self._plain[cls] = all(map(self._has_plain_bases, family)) and self._is_made(cls, family)
+        return self._plain[cls]
+
+    def _is_made(self, cls: Ref, family: tuple[Ref, ...]) -> bool:
+        """Whether the program itself makes objects of a class, and its files set no attributes by computed names: else
+        somebody derives from the class, who has what it asks for.
+        """
+        if any(self.mentions(base.path, _COMPUTING) for base in self._resolver.mro(cls) if base.path):
+            return False
+        known = [self._resolver.hierarchy.facts(item) for item in family]
+        if any(facts is not None and any(map(_registers, facts.decorators)) for facts in known):
+            return True
+        return any(last_name(call.func) != "replace" for _, _, call in self._options.makings(cls))
+
+    def _has_plain_bases(self, cls: Ref) -> bool:
+        """Whether a class has what the project gives it by name, and little else: no layer's `weight`."""
+        bases = self._resolver.mro(cls)
         if not bases or not all(base.path or base.name.rpartition(".")[2] in _PLAIN_BASES for base in bases):
             return False
         own = [base for base in bases if base.path]
-        if any("__getattr__" in self._resolver.summaries[base.path].classes[base.name].methods for base in own):
-            return False  # it has what something else has
+        known = [self._resolver.hierarchy.facts(base) for base in own]
+        if sum(len(facts.bases) for facts in known if facts is not None) > len(bases) - 1:
+            return False  # one of them cannot be resolved, or is one twice
+        if any(map(_is_open, known)):
+            return False
         return not any(self.mentions(base.path, _SETTING) for base in own)
 
     def is_set_anywhere(self, attribute: str) -> bool:
         """Whether anything has an attribute or a method of that name, or is given it as text: `register_buffer` is."""
-        if attribute in self._options.set_from_outside:
-            return True
+        return attribute in self._options.set_from_outside or attribute in self._set
+
+    @cached_property
+    def _set(self) -> frozenset[str]:
+        found: set[str] = set()
         for summary in self._resolver.summaries.values():
-            for item in summary.classes.values():
-                if (
-                    attribute in item.attributes
-                    or attribute in item.annotations
-                    or attribute in item.methods
-                    or attribute in item.computed
-                    or attribute in item.unclear
-                ):
-                    return True
-        text = ("const", "str", attribute)
-        return any(
-            text in call.args and last_name(call.func) not in _ASKING
-            for _, facts in self._resolver.nesting.functions
-            for call in facts.calls
-        )
+            for name, item in summary.classes.items():
+                found.update(item.attributes, item.annotations, item.methods, item.computed, item.unclear)
+                found.add(name.rpartition(".")[2])
+        for _, facts in self._resolver.nesting.functions:
+            for call in facts.calls:
+                texts = [item[2] for item in call.args if type(item) is tuple and item[:2] == ("const", "str")]
+                if texts and last_name(call.func) not in _ASKING:
+                    found.update(texts)
+        return frozenset(found)
+
+
+def _is_open(facts: ClassFacts | None) -> bool:
+    """Whether a class has attributes that it does not name: those of something else, or those of a decorator."""
+    if facts is None or facts.keywords or "__getattr__" in facts.methods:
+        return True
+    return not all(map(_adds_nothing, facts.decorators))
+
+
+def _adds_nothing(decorator: Value) -> bool:
+    """Whether a decorator puts a class into a registry, or makes a record of it, and gives it no attributes."""
+    return _registers(decorator) or _name(decorator) == "dataclass"
+
+
+def _registers(decorator: Value) -> bool:
+    return _name(decorator) in registries.REGISTERING
+
+
+def _name(decorator: Value) -> str:
+    return last_name(decorator[1] if type(decorator) is tuple and decorator[0] == "call" else decorator)

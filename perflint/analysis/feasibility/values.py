@@ -16,6 +16,7 @@ from perflint.analysis.feasibility.lattice import BOTTOM, NO, NONE, OBJECT, SOME
 from perflint.analysis.feasibility.options import CONFIG_NAMES, OPTION_NAMES, Options, field_place
 from perflint.analysis.feasibility.parameters import Passed, Passing
 from perflint.analysis.feasibility.presence import Presence
+from perflint.analysis.feasibility.raising import Raising
 from perflint.analysis.feasibility.worlds import Frame, World
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_property
@@ -63,6 +64,7 @@ class Values:
         self.options = Options(resolver, configured)
         self.passing = Passing(resolver, graph, roots)
         self.presence = Presence(resolver, self.options)
+        self.raising = Raising(resolver, self.presence)
         self._fixpoint = Fixpoint()
 
     def of(self, value: Value, scope: Scope, world: World, frame: Frame | None = None) -> Possible:

@@ -154,7 +154,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "hottest_call": (_scope,),
     "heat_at": (_scope, _plain),
     "route": (_scope, _plain),
-    "feasible": (_scope, _plain, _plain, _plain),
+    "feasible": (_scope, _plain, _plain, _plain, _plain),
     "is_reached_in_training": (_scope, _plain, _plain, _plain),
     "is_float16": (_plain, _scope),
     "role": (_scope, _plain),
