@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from perflint.finding import Finding, Fix, Hop, Span, Verdict
+from perflint.finding import Finding, Fix, Hop, Impact, Span, Verdict
 from perflint.report.copies import Copies
 from perflint.report.counts import many
 
@@ -26,13 +26,14 @@ def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
     One defect is what a rule finds in one block (`Finding.block`), in one line, or says in the same words by the same
     route at several places: in two branches, or at the same call; and what it finds in copies of one file. Either all
     of them carry a fix of the same kind or none does, and what an observed run says about all of them is the same. So
-    is a loop with the read that it names as its cause, which another rule finds.
+    is a loop with the read that it names as its cause, which another rule finds, and a wait that costs nothing behind
+    that of another rule.
     """
     blocks = _blocks(findings)
     groups = _joined(findings, _by([[one] for one in findings], lambda one: blocks.get(id(one), one.block)))
     groups = _joined(findings, _by(groups, _words))
     groups = _joined(findings, _by(groups, lambda one: (one.span.line, one.route, one.heat)))
-    groups = _with_causes(groups)
+    groups = _joined(findings, _behind_others(_with_causes(groups)))
     return _joined(findings, _by(groups, copies.in_files([group[0] for group in groups]), anywhere=True))
 
 
@@ -91,6 +92,20 @@ def _with_causes(groups: Sequence[Group]) -> list[Group]:
                     paired |= {id(other), id(group)}
     joined = {id(first): [*first, *second] for first, second in pairs}
     return [joined.get(id(group), group) for group in groups if id(group) in joined or id(group) not in paired]
+
+
+def _behind_others(groups: Sequence[Group]) -> list[list[Group]]:
+    """Groups, with those joined whose block begins with what another rule finds, and that lose no fix by it."""
+    placed = {(one.path, one.cell, one.span): group for group in groups for one in group}
+    clusters = {id(group): [group] for group in groups}
+    for group in groups:
+        lead = group[0]
+        first = placed.get((lead.path, lead.cell, lead.block)) if lead.block not in (None, lead.span) else None
+        if first is None or first is group or first[0].code == lead.code or id(first) not in clusters:
+            continue
+        if lead.impact is Impact.LOW and lead.fix is None and _verdict(lead) is _verdict(first[0]) is None:
+            clusters[id(first)] += clusters.pop(id(group), [])
+    return list(clusters.values())
 
 
 def _is_cause(one: Finding, other: Finding) -> bool:

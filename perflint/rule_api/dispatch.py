@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +13,7 @@ from perflint.analysis.program import Program
 from perflint.errors import SourceError
 from perflint.finding import Finding, Heat, Problem, Span
 from perflint.ir.calls import callee_name
+from perflint.rule_api.behind_waits import Behind, behind, told
 from perflint.rule_api.context import Context
 from perflint.rule_api.feasible import as_feasible
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
@@ -37,7 +38,7 @@ class Located(NamedTuple):
 
 
 #: By what is said where: path, span, code and message.
-_Found: TypeAlias = "dict[tuple[str, Span, str, str], Located]"
+_Found: TypeAlias = "dict[tuple[str, Span, str, str], tuple[Located, Behind | None]]"
 
 
 class Inspector:
@@ -107,7 +108,7 @@ class Inspector:
                     self._visit(outline[start:], inside, coldest, context, findings, problems, named)
                     self._visit(outline[:start], inside, Heat.ONCE, context, findings, problems, named)
         context.close()
-        return list(findings.values()), problems
+        return _worth_telling(findings.values()), problems
 
     def _visit(
         self,
@@ -166,7 +167,9 @@ class Inspector:
                 if shown is None or shown.sort_key in findings:
                     continue
                 shown = weighed(shown, node, rule, context)
-                findings[shown.sort_key] = Located(shown, _statement_lines(context.tree, node, shown))
+                located = Located(shown, _statement_lines(context.tree, node, shown))
+                wait = behind(shown, _at(shown.span, node, context.tree), rule, context)
+                findings[shown.sort_key] = located, wait
         except RecursionError:
             raise
         except Exception as error:  # noqa: BLE001 - a broken rule must not hide what the others find
@@ -176,6 +179,11 @@ class Inspector:
             words = f"rule {rule.code} failed: {type(error).__name__}: {error}"
             problems.append(Problem(context.path, words, line, detail=traceback.format_exc()))
         self.at_work = None
+
+
+def _worth_telling(found: Collection[tuple[Located, Behind | None]]) -> list[Located]:
+    findings = told([(item.finding, wait) for item, wait in found])
+    return [item._replace(finding=finding) for (item, _), finding in zip(found, findings) if finding is not None]
 
 
 def _shown(finding: Finding, node: ast.AST, at_least: Heat, context: Context) -> Finding | None:

@@ -116,6 +116,25 @@ def test_one_call_that_leaves_work_is_enough() -> None:
     assert program.queue_at_start(Scope("a.py", "inner")).launched == FULL
 
 
+def test_what_a_container_runs_before_is_queued() -> None:
+    body = """
+class Inner(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+def fit(loader, optimizer):
+    model = {}
+    for batch in loader:
+        batch.sum().item()
+        model(batch).sum().backward()
+        optimizer.step()
+        print(batch.max().item())
+"""
+    at_once = program_of(body.format("Inner()")).queue_at_start(Scope("a.py", "Inner.forward"))
+    assert (at_once.launched, [place.line for place in at_once.emptied_by]) == (0, [10])
+    behind = program_of(body.format("torch.nn.Sequential(torch.nn.Linear(8, 8), Inner())"))
+    assert behind.queue_at_start(Scope("a.py", "Inner.forward")).launched == FULL
+
+
 def test_the_order_of_questions_does_not_matter() -> None:
     body = """
 def fit(model, dataset):

@@ -138,7 +138,9 @@ def test_what_code_does_to_the_queue_is_a_lattice_with_monotone_composition(
     assert covers(wide.again(), again)
 
 
-ENTRIES = st.tuples(st.integers(0, FULL), HOPS).map(lambda it: Entry(FULL) if it[0] >= FULL else Entry(*it))
+ENTRIES = st.tuples(st.integers(0, FULL), st.frozensets(PLACES_OF_WAITS)).map(
+    lambda it: Entry(FULL) if it[0] >= FULL else Entry(*it)
+)
 STATES = st.tuples(st.integers(0, FULL), st.frozensets(PLACES_OF_WAITS)).map(
     lambda it: QueueState(FULL) if it[0] >= FULL else QueueState(*it)
 )

@@ -116,6 +116,15 @@ def test_a_block_of_another_rule_or_with_another_fix_is_another_finding() -> Non
     assert len(json.loads(shown(Report(found, (), 1, {"train.py": TRAIN}), "json"))["findings"]) == 3
 
 
+def test_a_low_finding_behind_the_wait_of_another_rule_is_a_related_place_of_it() -> None:
+    fix = Fix("Do it", Applicability.SAFE, (Edit(Span(6, 1, 6, 2), "x"),))
+    behind = read(6, "b", code="TPL999", impact=Impact.LOW)
+    (one,) = json.loads(shown(Report(block(read(5, "a"), behind), (), 1, {"train.py": TRAIN}), "json"))["findings"]
+    assert [(hop["line"], hop["code"]) for hop in one["related"]] == [(6, "TPL999")]
+    fixable = block(read(5, "a"), dataclasses.replace(behind, fix=fix))
+    assert len(json.loads(shown(Report(fixable, (), 1, {"train.py": TRAIN}), "json"))["findings"]) == 2
+
+
 def test_a_block_in_a_block_belongs_to_the_outer_one() -> None:
     first, second, third = read(5, "a"), read(60, "b"), read(90, "c")
     first = dataclasses.replace(first, block=first.span)

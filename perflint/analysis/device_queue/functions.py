@@ -17,7 +17,7 @@ from perflint.analysis.effects.own import of_call
 from perflint.analysis.effects.summary import Effect
 from perflint.analysis.evidence import last_name, runs_a_model
 from perflint.analysis.names.declared import is_abstract
-from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
+from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
 from perflint.finding import Heat, Hop
 from perflint.ir.own_effects import COMPUTES
 from perflint.ir.summary import FunctionFacts
@@ -36,16 +36,14 @@ _Answer = TypeVar("_Answer")
 
 
 class Entry(NamedTuple):
-    """The queue where a function begins: launches since the last wait at most, and that wait."""
+    """The queue where a function begins: launches since the last wait at most, and the waits that may have been it."""
 
     launched: int
-    emptied_by: Hop | None = None
+    emptied_by: frozenset[Hop] = frozenset()
 
     def join(self, other: Entry) -> Entry:
-        places = [item for item in (self.emptied_by, other.emptied_by) if item is not None]
-        first = min(places, key=lambda place: (place.path, place.line, place.text), default=None)
         launched = max(self.launched, other.launched)
-        return _FULL if launched >= FULL else Entry(launched, first)
+        return _FULL if launched >= FULL else Entry(launched, self.emptied_by | other.emptied_by)
 
     def after(self, code: Transfer) -> Entry | None:
         """The queue behind some code; None where it does not return."""
@@ -54,9 +52,13 @@ class Entry(NamedTuple):
             launched = self.launched + code.through
             found = _FULL if launched >= FULL else Entry(launched, self.emptied_by)
         if code.fresh is not None:
-            waited = _FULL if code.fresh >= FULL else Entry(code.fresh, code.wait)
+            waited = _FULL if code.fresh >= FULL else Entry(code.fresh, _places(code.wait))
             found = waited if found is None else found.join(waited)
         return found
+
+
+def _places(wait: Hop | None) -> frozenset[Hop]:
+    return frozenset() if wait is None else frozenset({wait})
 
 
 _EMPTY, _FULL = Entry(0), Entry(FULL)
@@ -202,9 +204,19 @@ class FunctionQueues:
             if start is None:
                 continue
             state = self._states(edge.caller, start).get(edge.index)
+            if state is not None and not self._is_called_there(edge):
+                state = _FULL
             if state is not None:
                 found = state if found is None else found.join(state)
         return found
+
+    def _is_called_there(self, edge: Edge) -> bool:
+        """Whether a call runs a function itself: a `Sequential` runs other modules first, and who is handed a function
+        does what nobody sees.
+        """
+        call = self._program.function(edge.caller).calls[edge.index]
+        refs = self._program.refs(call.func, edge.caller)
+        return not edge.callback and any(ref.kind in (FUNCTION, CLASS, INSTANCE) for ref in refs)
 
     def _of_callees_of(self, scope: Scope) -> None:
         for callee in self._callees(scope):

@@ -32,7 +32,7 @@ from perflint.analysis.waits.truth_tests import certainty_asked, is_tested
 from perflint.analysis.waits.value_uses import Use, ends_loop, use_of
 from perflint.finding import Heat, Hop, Impact
 from perflint.ir import guards
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import callee_name, keyword
 from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.torch_model import tensors
 from perflint.torch_model.effects import Effect
@@ -81,12 +81,15 @@ def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
 
 def first_of_block(node: ast.AST, ctx: FileFacts) -> ast.AST:
     """The wait that drained the queue which this one finds nearly empty: the first of all of them, or `node` itself."""
-    queue = _queues_around(node, ctx).all
+    queue, graph = _queues_around(node, ctx).all, ctx.control_flow(node)
     first, seen = node, {node}
     while True:
         state = queue.before(first)
         earlier = min((wait for wait in state.emptied_by if isinstance(wait, ast.AST)), key=_place, default=None)
-        if state.is_full or earlier is None or earlier in seen or _place(earlier) >= _place(first):
+        if state.is_full or earlier is None or earlier in seen:
+            return first
+        # The value that is written stands behind the target, a wait of the iteration before behind the first one.
+        if _place(earlier) >= _place(first) and not graph.dominates(earlier, first):
             return first
         seen.add(earlier)
         first = earlier
@@ -114,6 +117,33 @@ def finds_little(node: ast.AST, ctx: FileFacts) -> bool:
 def finds_nothing(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether another wait has drained the queue, and nothing was launched since."""
     return _queues_around(node, ctx).all.before(node).launched == 0
+
+
+def drained_by_callers(node: ast.AST, ctx: FileFacts) -> frozenset[Hop]:
+    """The waits of those that call the function around a wait, where each of them has drained the queue before it does
+    so, with little launched since: whatever is done about this wait, nobody waits there for anything else. None where
+    one of them is the only one there is: calls in a row wait for each other.
+    """
+    state = _queues_around(node, ctx).all.before(node)
+    places = frozenset(wait for wait in state.emptied_by if isinstance(wait, Hop))
+    if state.is_full or places != state.emptied_by:
+        return frozenset()
+    return places - {place for place in places if (place.path, place.line) == (ctx.path, node.lineno)}  # type: ignore[attr-defined]
+
+
+def wait_of_call(node: ast.AST, ctx: FileFacts) -> Hop | None:
+    """Where a function waits that is called."""
+    index = ctx.call_index(node) if isinstance(node, ast.Call) else None
+    return None if index is None else ctx.program.queue_change(ctx.scope(node), index).wait
+
+
+def surely_waits(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a wait is certain: not `.cpu()` of what may be an array, nor a test of what may be a number."""
+    if not isinstance(node, (ast.Call, ast.Subscript)):
+        return False
+    if isinstance(node, ast.Call) and callee_name(node) in _READERS and ctx.project_target(node.func) is None:
+        return device_read(node, ctx) is not None
+    return ctx.once(_change, node).empties
 
 
 def emptied_by(node: ast.AST, ctx: FileFacts) -> Hop | None:
@@ -258,7 +288,7 @@ def _waits(node: ast.expr, ctx: FileFacts) -> bool:
         if name in _READERS and isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func.value, ctx):
             return True
         if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
-            return not is_read_next(node, ctx)
+            return not (is_read_next(node, ctx) or _knows_repeats(node, ctx))
     if isinstance(node, ast.Subscript):
         if _copies_to_slot(node, ctx):
             return True
@@ -266,6 +296,13 @@ def _waits(node: ast.expr, ctx: FileFacts) -> bool:
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
         return any(item.waits for item in printed_in(node, ctx))
     return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
+
+
+def _knows_repeats(call: ast.Call, ctx: FileFacts) -> bool:
+    """`rows.repeat_interleave(3)`: how many rows that gives is known without a look at the device."""
+    if callee_name(call) != "repeat_interleave" or not call.args:
+        return False
+    return keyword(call, "output_size") is not None or not ctx.kind(call.args[0]).is_tensor
 
 
 def _copies_to_slot(node: ast.Subscript, ctx: FileFacts) -> bool:

@@ -1,0 +1,97 @@
+"""Waits that find the device's queue empty, because another wait that stays has drained it: whoever mends them gains
+nothing.
+
+The wait that drains it may stand in the function's callers, or before in the function, where no rule tells of it: its
+value is wanted on the host. Where a finding tells of it, the waits behind it are related places of that finding.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from perflint.analysis.waits.cost import drained_by_callers, first_of_block, surely_waits, wait_of_call
+from perflint.finding import Finding, Heat, Impact, Span
+from perflint.rule_api.context import Context
+
+if TYPE_CHECKING:
+    from perflint.rule_api.rule import Rule
+
+__all__ = ["Behind", "behind", "told"]
+
+
+class Behind(NamedTuple):
+    """What drains the queue before a finding's wait: an expression of its function, or waits of other functions, those
+    that it calls or that call it, by their lines in its file. `is_repeated` where a loop repeats the finding's wait
+    alone: then it is a cost of its own, of the same defect at most where the same rule tells of both.
+    """
+
+    first: Span | None
+    lines: frozenset[int] = frozenset()
+    is_repeated: bool = False
+
+
+def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind | None:
+    """What certainly drains the queue before the wait that a finding tells of; None where it finds work to wait for."""
+    if not _is_wait(finding, rule):
+        return None
+    places = drained_by_callers(node, ctx)
+    if places:
+        return Behind(None, frozenset(place.line for place in places if place.path == ctx.path))
+    if finding.block in (None, finding.span):
+        return None
+    first = first_of_block(node, ctx)
+    if ctx.span(first) != finding.block or not surely_waits(first, ctx):
+        return None
+    called = wait_of_call(first, ctx)
+    lines = frozenset() if called is None or called.path != ctx.path else frozenset({called.line})
+    return Behind(finding.block, lines, is_repeated=ctx.loops(first) != ctx.loops(node))
+
+
+def _is_wait(finding: Finding, rule: Rule) -> bool:
+    """Whether a finding tells of a wait that costs what is queued, and no more: of a copy to the device its rule knows
+    what the bytes cost.
+    """
+    claims = rule.claims
+    if claims is None or not claims.waits or "to-device" in claims.adopts:
+        return False
+    return finding.heat >= Heat.STEP and finding.impact is Impact.LOW
+
+
+def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding | None]:
+    """The findings of a file in their order, None for those whose wait stands behind one that nobody tells of. Those
+    behind a wait of another function that their own rule tells of are of its block.
+    """
+    everywhere = [finding.span for finding, _ in found]
+    placed = {(finding.code, finding.span.line): finding.span for finding, _ in found}
+    repeated = _firsts_repeated(found)
+    for finding, wait in found:
+        if wait is None:
+            yield finding
+        elif wait.is_repeated:
+            yield replace(finding, block=repeated[finding.code, wait.first])
+        elif wait.first is not None and any(_covers(span, wait.first) for span in everywhere):
+            yield finding
+        else:
+            firsts = (placed.get((finding.code, line)) for line in sorted(wait.lines))
+            first = next((span for span in firsts if span not in (None, finding.span)), None)
+            yield None if first is None else replace(finding, block=first)
+
+
+def _firsts_repeated(found: Collection[tuple[Finding, Behind | None]]) -> dict[tuple[str, Span | None], Span]:
+    """By rule and wait, where the block of what is repeated behind it begins: there, where the rule tells of that wait,
+    or at the first one that is repeated.
+    """
+    own = {(finding.code, finding.span) for finding, _ in found}
+    firsts: dict[tuple[str, Span | None], Span] = {}
+    for finding, wait in found:
+        if wait is not None and wait.is_repeated and wait.first is not None:
+            key = (finding.code, wait.first)
+            firsts[key] = wait.first if key in own else min(finding.span, firsts.get(key, finding.span))
+    return firsts
+
+
+def _covers(span: Span, other: Span) -> bool:
+    return span.line <= other.line and other.end_line <= span.end_line
