@@ -139,7 +139,7 @@ def test_what_code_does_to_the_queue_is_a_lattice_with_monotone_composition(
 
 
 ENTRIES = st.tuples(st.integers(0, FULL), st.frozensets(PLACES_OF_WAITS)).map(
-    lambda it: Entry(FULL) if it[0] >= FULL else Entry(*it)
+    lambda it: Entry(FULL) if it[0] >= FULL else Entry(it[0], tuple(sorted(it[1], key=str)))
 )
 STATES = st.tuples(st.integers(0, FULL), st.frozensets(PLACES_OF_WAITS)).map(
     lambda it: QueueState(FULL) if it[0] >= FULL else QueueState(*it)

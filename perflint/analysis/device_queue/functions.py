@@ -36,14 +36,20 @@ _Answer = TypeVar("_Answer")
 
 
 class Entry(NamedTuple):
-    """The queue where a function begins: launches since the last wait at most, and the waits that may have been it."""
+    """The queue where a function begins: launches since the last wait at most, and the waits that may have been it, in
+    order.
+    """
 
     launched: int
-    emptied_by: frozenset[Hop] = frozenset()
+    emptied_by: tuple[Hop, ...] = ()
 
     def join(self, other: Entry) -> Entry:
         launched = max(self.launched, other.launched)
-        return _FULL if launched >= FULL else Entry(launched, self.emptied_by | other.emptied_by)
+        if launched >= FULL:
+            return _FULL
+        if self.emptied_by == other.emptied_by:
+            return Entry(launched, self.emptied_by)
+        return Entry(launched, tuple(sorted({*self.emptied_by, *other.emptied_by}, key=_in_order)))
 
     def after(self, code: Transfer) -> Entry | None:
         """The queue behind some code; None where it does not return."""
@@ -52,13 +58,13 @@ class Entry(NamedTuple):
             launched = self.launched + code.through
             found = _FULL if launched >= FULL else Entry(launched, self.emptied_by)
         if code.fresh is not None:
-            waited = _FULL if code.fresh >= FULL else Entry(code.fresh, _places(code.wait))
+            waited = _FULL if code.fresh >= FULL else Entry(code.fresh, () if code.wait is None else (code.wait,))
             found = waited if found is None else found.join(waited)
         return found
 
 
-def _places(wait: Hop | None) -> frozenset[Hop]:
-    return frozenset() if wait is None else frozenset({wait})
+def _in_order(place: Hop) -> tuple[str, int, str]:
+    return place.path, place.line, place.text
 
 
 _EMPTY, _FULL = Entry(0), Entry(FULL)

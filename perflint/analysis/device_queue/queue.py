@@ -107,7 +107,7 @@ class DeviceQueue:
 def _state_of(entry: Entry) -> QueueState:
     if entry.launched >= FULL:
         return _UNKNOWN
-    return QueueState(entry.launched, entry.emptied_by)
+    return QueueState(entry.launched, frozenset(entry.emptied_by))
 
 
 class _Iteration:
