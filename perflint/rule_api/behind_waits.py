@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from perflint.analysis.waits.cost import drained_by_callers, first_of_block, surely_waits, wait_of_call
 from perflint.finding import Finding, Heat, Impact, Span
 from perflint.rule_api.context import Context
 
@@ -37,6 +36,9 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
     """What certainly drains the queue before the wait that a finding tells of; None where it finds work to wait for."""
     if not _is_wait(finding, rule):
         return None
+    # The inference of values is loaded with the rules: whoever only asks for help needs neither.
+    from perflint.analysis.waits.cost import drained_by_callers, first_of_block, surely_waits, wait_of_call
+
     places = drained_by_callers(node, ctx)
     if places:
         return Behind(None, frozenset(place.line for place in places if place.path == ctx.path))
