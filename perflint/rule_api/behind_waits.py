@@ -24,7 +24,7 @@ __all__ = ["Behind", "behind", "told"]
 class Behind(NamedTuple):
     """What drains the queue before a finding's wait: an expression of its function, or waits of other functions, those
     that it calls or that call it, by their lines in its file. `is_repeated` where a loop repeats the finding's wait
-    alone: then it is a cost of its own, of the same defect at most where the same rule tells of both.
+    alone, with work between: then it is a cost of its own, of the same defect where the same rule tells of both.
     """
 
     first: Span | None
@@ -37,7 +37,13 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
     if not _is_wait(finding, rule):
         return None
     # The inference of values is loaded with the rules: whoever only asks for help needs neither.
-    from perflint.analysis.waits.cost import drained_by_callers, first_of_block, surely_waits, wait_of_call
+    from perflint.analysis.waits.cost import (
+        drained_by_callers,
+        first_of_block,
+        surely_waits,
+        wait_of_call,
+        works_between,
+    )
 
     places = drained_by_callers(node, ctx)
     if places:
@@ -49,7 +55,7 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
         return None
     called = wait_of_call(first, ctx)
     lines = frozenset() if called is None or called.path != ctx.path else frozenset({called.line})
-    return Behind(finding.block, lines, is_repeated=ctx.loops(first) != ctx.loops(node))
+    return Behind(finding.block, lines, is_repeated=works_between(first, node, ctx))
 
 
 def _is_wait(finding: Finding, rule: Rule) -> bool:

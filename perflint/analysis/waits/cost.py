@@ -182,6 +182,12 @@ def _is_repeated(node: ast.AST, ctx: FileFacts) -> bool:
     return not loops and ctx.program.runs_several_times(ctx.scope(node))
 
 
+def works_between(first: ast.AST, node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a loop that the first of two waits is not in repeats the other one, and launches work in each turn."""
+    outer = ctx.loops(first)
+    return any(_launches_each_time(loop, ctx) for loop in ctx.loops(node) if loop not in outer)
+
+
 def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> bool:
     """Whether each iteration launches something for its wait to wait for, and does not only read what is there."""
     launched = 0
