@@ -23,7 +23,8 @@ from perflint.analysis.effects.own import (
     written_by,
 )
 from perflint.analysis.effects.summary import NOTHING, Effect, Effects, Kept, Witness
-from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.names.decorated import put_in_place
+from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence
 from perflint.ir.summary import FunctionFacts, Value
 
@@ -103,29 +104,9 @@ class Composer:
                 sure = not is_generator and facts.is_sure(call.line, call.column)
             found.append(_Run(edge.callee, edge.line, sure, edge))
         if facts.decorators:
-            found += [_Run(callee, facts.line, is_sure=True, edge=None) for callee in self._wrappers(scope, facts)]
+            found += [_Run(callee, facts.line, is_sure=True, edge=None) for callee in put_in_place(scope, facts, self._program.resolver)]
         self._runs[scope] = found
         return found
-
-    def _wrappers(self, scope: Scope, facts: FunctionFacts) -> Iterator[Scope]:
-        """What decorators of the project put in the place of a function: what they define and give back."""
-        outside = Scope(scope.path, facts.owner) if facts.owner in self._program.summaries[scope.path].functions else (
-            self._program.resolver.nesting.module(scope.path)
-        )  # fmt: skip
-        for decorator in facts.decorators:
-            func = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
-            for ref in self._program.refs(func, outside):
-                if ref.kind == FUNCTION and ref.path:
-                    yield from self._given_back(Scope(ref.path, ref.name), 2)
-
-    def _given_back(self, maker: Scope, depth: int) -> Iterator[Scope]:
-        functions = self._program.summaries[maker.path].functions
-        for value in functions[maker.function].returns:
-            inner = f"{maker.function}.<locals>.{value}"
-            if isinstance(value, str) and inner in functions:
-                yield Scope(maker.path, inner)
-                if depth > 1:
-                    yield from self._given_back(Scope(maker.path, inner), depth - 1)
 
     # Strongly connected components, callees first.
 

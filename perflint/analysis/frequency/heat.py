@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.frequency.grad_switches import grad_switch, is_switched_off
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_cached, kept_by
 from perflint.analysis.names.refs import CLASS, Ref, Scope
@@ -256,7 +257,7 @@ class HeatMap:
             elif root.role == "infer":
                 state[scope] = True
         for scope, facts in functions:
-            if facts.decorators and _is_switched_off(facts):
+            if facts.decorators and is_switched_off(scope, facts, self.resolver):
                 state[scope] = True
                 fixed.add(scope)
         waiting = [scope for scope, off in state.items() if not off]
@@ -300,28 +301,3 @@ def _outside_loop(facts: FunctionFacts, context: int, heats: list[Heat], base: H
         if item.kind == "loop":
             break
     return heats[context] if context >= 0 else base
-
-
-def grad_switch(facts: FunctionFacts, context: int) -> str:
-    """The innermost switch of gradients around a context: "no_grad", "grad" or ""."""
-    while context >= 0:
-        if facts.contexts[context].kind in ("no_grad", "grad"):
-            return facts.contexts[context].kind
-        context = facts.contexts[context].parent
-    return ""
-
-
-def _is_switched_off(facts: FunctionFacts) -> bool:
-    """Whether a decorator switches gradients off for the whole function."""
-    for decorator in facts.decorators:
-        arguments: tuple[object, ...] = ()
-        name = decorator
-        if isinstance(decorator, tuple) and decorator[0] == "call":
-            name, arguments = decorator[1], decorator[2]
-        last = name.rpartition(".")[2] if isinstance(name, str) else ""
-        # A decorator of the project's own that chooses between the two is called after one: `smart_inference_mode`.
-        if last.endswith(("no_grad", "inference_mode")):
-            return arguments[:1] != (("const", "bool", False),)
-        if last == "set_grad_enabled":
-            return arguments[:1] == (("const", "bool", False),)
-    return False
