@@ -43,7 +43,15 @@ from perflint.api.waits import (
 from perflint.api.words import short_text
 
 from ._fixes.count_once import select_by_positions
-from ._fixes.mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
+from ._fixes.mask_advice import (
+    BOUNDED,
+    SUPPRESSED,
+    WRITTEN,
+    instead_of_selecting,
+    is_bounded,
+    suppression_behind,
+    without_rows,
+)
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(
@@ -120,6 +128,7 @@ class DataDependentShape(Rule):
         if found is None or is_exceptional(node, ctx) or not _is_worth_it(node, ctx) or is_read_next(node, ctx):
             return
         value, why, advice = found
+        suppression = suppression_behind(node, ctx)
         certainty = certainty_on_device(value, ctx) or Confidence.LOW
         if isinstance(node, ast.Subscript) and (certainty is Confidence.LOW or not is_boolean(mask_in(node, ctx), ctx)):
             certainty = Confidence.MEDIUM
@@ -127,11 +136,11 @@ class DataDependentShape(Rule):
             node,
             ctx,
             f"`{short_text(node, ctx)}` {ctx.heat(node).phrase}: {why}.",
-            advice=advice,
+            advice=advice if suppression is None else SUPPRESSED,
             fix=select_by_positions(node, ctx) if isinstance(node, ast.Subscript) else None,
             confidence=min(self.confidence, certainty),
             impact=_impact(node, ctx),
-            block=first_of_block(node, ctx),
+            block=suppression or first_of_block(node, ctx),
         )
 
 

@@ -64,7 +64,7 @@ from perflint.analysis.naming.phases import (
     TO_SHOW,
     WITHOUT_TRAINING,
 )
-from perflint.analysis.naming.values import KEY, NAME_OF_PART, PADDING_MASK, PIXELS
+from perflint.analysis.naming.values import KEY, NAME_OF_PART, PADDING_MASK, PIXELS, SUPPRESSES
 
 __all__ = [
     "ADAPTS",
@@ -122,6 +122,7 @@ __all__ = [
     "SEVERAL_TEXTS",
     "STATE_DICT",
     "STREAM",
+    "SUPPRESSES",
     "SWITCHES_GRADIENTS",
     "TAKES_NEXT",
     "TELLS",

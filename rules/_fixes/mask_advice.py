@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from perflint.api import Context, callee_name
+from perflint.api.names import SUPPRESSES
 from perflint.api.waits import later_uses, mask_in
 
 WRITTEN = "Use `torch.where` with values of the full shape, or `masked_scatter` where there is one value per True."
@@ -13,6 +15,10 @@ _DROPPED = "`torch.where` cannot drop rows. Carry the mask along to what reduces
 #: Only where something tells how many rows there are at most.
 BOUNDED = "`torch.nonzero_static(mask, size=...)` gives a fixed number of positions, padded, and does not wait."
 _COUNTED = "Only the number of rows is used: count with `mask.sum()`, and keep it on the device."
+SUPPRESSED = (
+    "Suppress once for all classes and images: `torchvision.ops.batched_nms(boxes, scores, idxs, threshold)` needs no "
+    "rows of each."
+)
 _ELEMENTWISE = (
     "Compute for all rows and choose with `torch.where`, where no row that is left out can raise or give NaN."
 )
@@ -41,6 +47,38 @@ def without_rows(node: ast.expr, ctx: Context) -> str:
     if uses and all(_goes_back_to(use, node, ctx) for use in uses):
         return _ELEMENTWISE
     return f"{_DROPPED} {BOUNDED}" if is_bounded(node, ctx) else _DROPPED
+
+
+def suppression_behind(node: ast.expr, ctx: Context) -> ast.Call | None:
+    """The non-maximum suppression of its own that rows are selected for in a loop: it needs them, so that a mask
+    serves nobody.
+    """
+    loop = next(iter(ctx.loops(node)), None)
+    call = _suppression_of(node, ctx) if loop is not None else None
+    return call if call is not None and loop in ctx.loops(call) else None
+
+
+def _suppression_of(node: ast.expr, ctx: Context) -> ast.Call | None:
+    """The call of a non-maximum suppression that what a value is made into is handed to, in the same function."""
+    waiting, seen = [node], set()
+    while waiting:
+        value = waiting.pop()
+        statement = ctx.tree.statement_of(value)
+        for outer in itertools.takewhile(lambda outer, end=statement: outer is not end, ctx.tree.ancestors(value)):
+            if isinstance(outer, ast.Call) and SUPPRESSES.search(callee_name(outer)):
+                return outer
+        if isinstance(statement, ast.Assign) and statement not in seen:
+            seen.add(statement)
+            waiting += _uses_of_bound(statement, ctx)
+    return None
+
+
+def _uses_of_bound(statement: ast.Assign, ctx: Context) -> list[ast.Name]:
+    """Where the names that a statement binds are used."""
+    flow = ctx.inference.flow
+    names = [part for target in statement.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    made = [definition for name in names if (definition := flow.definition_at(name)) is not None]
+    return [use for definition in made for use in flow.uses_of(definition)]
 
 
 def is_bounded(node: ast.expr, ctx: Context) -> bool:

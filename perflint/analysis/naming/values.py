@@ -29,6 +29,8 @@ PIXELS = pattern(
 )
 #: One flag for each place of a text or series: a few kilobytes.
 PADDING_MASK = pattern(r"(?:^|_)(?:pad|padding|attn|attention|length|sequence|token)_masks?$")
+#: Functions that leave out boxes beside better ones.
+SUPPRESSES = pattern(r"(?:^|_)nms(?:_|\d|$)|non_?max(?:imum)?_?suppression", re.IGNORECASE)
 KEY = pattern(r"^(?:k|key|name|kind)$")
 #: What a loop over a state dict, or over named parameters, calls its turns.
 NAME_OF_PART = pattern(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
