@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 
 from perflint.api import Context, callee_name
 from perflint.api.names import SUPPRESSES
@@ -60,11 +59,14 @@ def suppression_behind(node: ast.expr, ctx: Context) -> ast.Call | None:
 
 def _suppression_of(node: ast.expr, ctx: Context) -> ast.Call | None:
     """The call of a non-maximum suppression that what a value is made into is handed to, in the same function."""
-    waiting, seen = [node], set()
+    waiting: list[ast.expr] = [node]
+    seen: set[ast.AST] = set()
     while waiting:
         value = waiting.pop()
         statement = ctx.tree.statement_of(value)
-        for outer in itertools.takewhile(lambda outer, end=statement: outer is not end, ctx.tree.ancestors(value)):
+        for outer in ctx.tree.ancestors(value):
+            if outer is statement:
+                break
             if isinstance(outer, ast.Call) and SUPPRESSES.search(callee_name(outer)):
                 return outer
         if isinstance(statement, ast.Assign) and statement not in seen:
