@@ -43,8 +43,6 @@ def single(data: ast.expr) -> ast.expr:
 
 
 def is_number(data: ast.expr, ctx: FileFacts) -> bool:
-    if isinstance(data, ast.BinOp) and isinstance(data.op, (ast.Sub, ast.Div, ast.Pow)):
-        return True  # no list can be taken from or divided
     return ctx.kind(data).tag is Tag.NUMBER
 
 

@@ -134,9 +134,9 @@ def sized_type(copy: Copy, ctx: FileFacts) -> str:
     made = constructor(value, frozenset(tensors.LEGACY_DTYPES), ctx)
     if made is None or not made.args:
         return ""
-    is_size = all(
-        ctx.kind(item).tag in (Tag.NUMBER, Tag.SHAPE) or origin_of(item, ctx).source is Source.SIZES
-        for item in made.args
+    # Several are sizes; what is given alone may be a list or an array of values, even of sizes.
+    is_size = all(ctx.kind(item).tag in (Tag.NUMBER, Tag.SHAPE) for item in made.args) or (
+        len(made.args) > 1 and all(origin_of(item, ctx).source is Source.SIZES for item in made.args)
     )
     is_filled = isinstance(value, ast.Call) and callee_name(value) in _FILLS
     return tensors.LEGACY_DTYPES[ctx.target(made.func) or ""] if is_size or is_filled else ""
