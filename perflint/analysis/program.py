@@ -21,8 +21,8 @@ from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Path
 from perflint.analysis.feasibility.makings import Makings
 from perflint.analysis.feasibility.paths import Ways
 from perflint.analysis.feasibility.values import Values
-from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.grad_switches import grad_switch
+from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap
 from perflint.analysis.frequency.repetition import Repetition
 from perflint.analysis.frequency.roots import RootFinder
