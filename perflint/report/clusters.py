@@ -151,7 +151,9 @@ def _by(groups: Sequence[Group], key: Callable[[Finding], object], *, anywhere: 
 
 
 def _words(one: Finding) -> object:
-    return (one.message, one.advice, one.route, one.heat, one.impact) if one.route else None
+    """What is said, however the code that it quotes is spaced."""
+    said = "".join((one.message + one.advice).split())
+    return (said, one.route, one.heat, one.impact) if one.route else None
 
 
 def _near(groups: Sequence[Group]) -> list[list[Group]]:

@@ -103,6 +103,11 @@ def test_what_is_said_in_the_same_words_in_two_branches_is_one_finding() -> None
     assert [hop["line"] for hop in found["related"]] == [40]
 
 
+def test_spaces_make_no_other_finding() -> None:
+    route = (Hop("main.py", 1, "for b in loader"),)
+    assert len(concise(read(5, "f(a, 1)", route=route), read(40, "f(a,1)", route=route))) == 1
+
+
 def test_one_finding_makes_the_edits_of_all_its_places() -> None:
     fixes = [Fix("Do it", Applicability.SAFE, (Edit(Span(line, 1, line, 2), "x"),)) for line in (5, 6)]
     found = block(*(read(line, "a", fix=fix) for line, fix in zip((5, 6), fixes, strict=True)))

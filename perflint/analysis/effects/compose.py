@@ -104,7 +104,10 @@ class Composer:
                 sure = not is_generator and facts.is_sure(call.line, call.column)
             found.append(_Run(edge.callee, edge.line, sure, edge))
         if facts.decorators:
-            found += [_Run(callee, facts.line, is_sure=True, edge=None) for callee in put_in_place(scope, facts, self._program.resolver)]
+            found += [
+                _Run(callee, facts.line, is_sure=True, edge=None)
+                for callee in put_in_place(scope, facts, self._program.resolver)
+            ]
         self._runs[scope] = found
         return found
 
