@@ -22,7 +22,7 @@ from perflint.api import (
     last_of,
     walk,
 )
-from perflint.api.loops import names_in
+from perflint.api.loops import launches_of_step, names_in
 from perflint.api.names import ADAPTS, LAST_LAYERS, PARAMETER_LISTS
 from perflint.api.phases import is_trial_run
 
@@ -42,6 +42,8 @@ _HARMLESS = frozenset(
 )
 #: Layers of one or two parameters.
 _LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
+#: Operations for each parameter of an optimizer's own step: of fewer there is little to gain.
+_SEVERAL = 4
 #: Parameters for which a loop of updates costs as much as one for all.
 _FEW = 2
 _OF_NUMBERS = frozenset("int float bool len max min round".split())
@@ -67,7 +69,8 @@ class PerParameterUpdate(Rule):
 
     What it does
 
-    Reports loops on the hot path that update all parameters one by one.
+    Reports loops on the hot path that update all parameters one by one, and the `step` of an optimizer of your own that
+    does the same arithmetic on each.
 
     Why is this slow?
 
@@ -80,7 +83,8 @@ class PerParameterUpdate(Rule):
     Moving averages: `torch._foreach_lerp_(averages, values, 1 - decay)` on two lists, or
     `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn`, whose state dict has other keys. Clipping:
     `torch.nn.utils.clip_grad_norm_` or `clip_grad_value_`. Scaling: `torch._foreach_mul_(gradients, factor)`. A
-    manual step: `torch.optim.SGD`.
+    manual step: `torch.optim.SGD`. An optimizer of your own: `torch._foreach_*` on lists of parameters, gradients and
+    states, as the optimizers of torch do.
 
     Fix safety
 
@@ -91,7 +95,8 @@ class PerParameterUpdate(Rule):
     Not reported
 
     - Loops that are not on the hot path, and loops beside a `_foreach_` branch.
-    - Updates that differ per parameter: an optimizer's own step, rates by name, statistics of each, noise.
+    - Updates that differ per parameter: rates by name, statistics of each, noise.
+    - An optimizer's own step of fewer than four operations, or with norms, products of matrices or views of a shape.
     - Sharded parameters, plain copies, communication, and steps that adapt a model to tasks.
     - `module._parameters`, which holds at most a few.
 
@@ -121,6 +126,9 @@ class PerParameterUpdate(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if not isinstance(node, ast.For):
             return
+        if (launches := launches_of_step(node, ctx)) >= _SEVERAL and ctx.heat(node.body[0]) >= Heat.STEP:
+            yield self._own_step(node, launches, ctx)
+            return
         if not (_is_walk(node.iter) or _hands_out(node.iter, ctx) or _is_of_mapping(node.iter, ctx)):
             return
         if ctx.heat(node.body[0]) < Heat.STEP or _has_another_way(node, ctx) or _is_small(node.iter, ctx):
@@ -137,6 +145,17 @@ class PerParameterUpdate(Rule):
             f"{_count(updates)} for each parameter.",
             advice=_advice(updates, ctx),
             fix=on_lists(node, ctx),
+        )
+
+    def _own_step(self, node: ast.For, launches: int, ctx: Context) -> Finding:
+        """The step of an optimizer that the project has written itself."""
+        return self.finding(
+            node,
+            ctx,
+            f"The loop over `{ctx.text(node.iter)}` {ctx.heat(node.body[0]).phrase} and launches {launches} or more "
+            "operations for each parameter.",
+            advice="Collect parameters, gradients and states in lists and use `torch._foreach_*` on them, as "
+            "`torch.optim` does; or use its optimizer, where it has this one.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.frequency.elementwise_steps import launches_of_step
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_of_a_kind, turns_few_times
 from perflint.analysis.phases.loop_purpose import (
     CLOCKS,
@@ -20,6 +21,7 @@ __all__ = [
     "is_forever",
     "is_of_a_kind",
     "is_timing",
+    "launches_of_step",
     "names_in",
     "starts_afresh",
     "trains_inside",

@@ -1,0 +1,100 @@
+"""What an optimizer's own step launches for one parameter after the other, where one list of all would do."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import CLASS, Ref
+from perflint.ir.calls import callee_name
+from perflint.syntax.walk import walk
+from perflint.torch_model.modules import makes_optimizer
+
+#: Arithmetic on each element, which `torch._foreach_*` has for lists, without the `_` of those that work in place.
+_ARITHMETIC = frozenset(
+    "add sub mul div addcmul addcdiv lerp sqrt rsqrt abs neg sign pow square exp reciprocal maximum minimum max min "
+    "clamp clamp_min clamp_max clip sigmoid tanh zero fill copy".split()
+)
+#: What moves elements and computes nothing: of it a step on lists needs none.
+_MOVES = frozenset("cat stack unsqueeze squeeze clone detach float half double long to type_as new".split())
+#: What a step does besides: states are made once, and numbers of the host cost nothing beside a launch.
+_BESIDES = frozenset(
+    "zeros_like ones_like empty_like full_like zeros ones tensor len get setdefault int bool isinstance hasattr "
+    "getattr RuntimeError ValueError NotImplementedError format no_grad is_complex is_floating_point view_as_real "
+    "requires_grad_ log log1p range enumerate zip".split()
+)
+#: What tells parameters apart that a list would treat alike.
+_OF_SHAPES = frozenset("ndim shape dim size numel name".split())
+
+
+def launches_of_step(loop: ast.For, ctx: FileFacts) -> int:
+    """How many operations a loop over `group["params"]` of an optimizer's class launches for each parameter; 0 where it
+    does not do the same arithmetic on each, or stands beside a way that works on lists.
+    """
+    cls = ctx.tree.class_of(loop)
+    if cls is None or not _is_group(loop.iter, ctx) or not _is_optimizer(cls, ctx):
+        return 0
+    if any("foreach" in _word(part) for part in walk(cls)):
+        return 0
+    body = [part for statement in loop.body for part in walk(statement)]
+    return sum(map(_is_launch, _always_run(loop.body))) if all(map(_is_alike, body)) else 0
+
+
+def _is_group(over: ast.expr, ctx: FileFacts) -> bool:
+    """`group["params"]`, by that name or another."""
+    return any(
+        isinstance(origin, ast.Subscript)
+        and isinstance(origin.slice, ast.Constant)
+        and origin.slice.value == "params"
+        and not isinstance(origin.value, ast.Subscript)  # `self.param_groups[0]["params"]`: who has but one tensor
+        for origin in (over, *ctx.inference.origins(over))
+    )
+
+
+def _is_optimizer(cls: ast.ClassDef, ctx: FileFacts) -> bool:
+    bases = ctx.program.resolver.base_names(Ref(CLASS, ctx.path, ctx.tree.qualname(cls)))
+    return any(base == "torch.optim.Optimizer" or makes_optimizer(base) for base in bases)
+
+
+def _word(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_alike(part: ast.AST) -> bool:
+    """Whether a part of the body treats each parameter as the others, element by element."""
+    if isinstance(part, ast.Call):
+        name = callee_name(part)
+        return name.removesuffix("_") in _ARITHMETIC | _MOVES or name in _BESIDES
+    if isinstance(part, (ast.If, ast.IfExp)):
+        return not any(_word(inner) in _OF_SHAPES for inner in walk(part.test))
+    if isinstance(part, ast.BinOp):
+        return not isinstance(part.op, ast.MatMult)
+    return not isinstance(part, (ast.For, ast.While, ast.Break, ast.Return, ast.Await, ast.Yield))
+
+
+def _always_run(block: list[ast.stmt]) -> list[ast.AST]:
+    """What a block runs for each parameter that has a gradient, but for what options and first steps ask for."""
+    found: list[ast.AST] = []
+    for statement in block:
+        if isinstance(statement, ast.With):
+            found += _always_run(statement.body)
+        elif isinstance(statement, ast.If):
+            # `if p.grad is not None:` around all of it
+            found += _always_run(statement.body) if _asks_for_gradient(statement.test) else []
+        elif not isinstance(statement, ast.Raise):
+            found += walk(statement)
+    return found
+
+
+def _asks_for_gradient(test: ast.expr) -> bool:
+    is_negative = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot)
+    return is_negative and any(_word(part) in ("grad", "requires_grad") for part in walk(test))
+
+
+def _is_launch(part: ast.AST) -> bool:
+    """A method or a function of torch that computes: arithmetic by operators may be of numbers alone."""
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Attribute):
+        return False
+    owner = part.func.value
+    is_of_host = isinstance(owner, ast.Name) and owner.id == "math"
+    return not is_of_host and part.func.attr.removesuffix("_") in _ARITHMETIC
