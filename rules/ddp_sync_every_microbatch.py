@@ -164,20 +164,24 @@ def _forward_before(node: ast.Call, block: ast.With, ctx: Context) -> bool:
     )
 
 
+#: Guards of an optimizer's step that comes once for several backward passes: every N of them, whatever N is called.
+_GATHERED = frozenset({guards.ACCUMULATION, guards.PERIODIC})
+
+
 def _accumulates(node: ast.Call, ctx: Context) -> ast.Call | None:
-    """The optimizer's step that comes once for several runs of this backward, in the same function."""
+    """The optimizer's step that comes once for several runs of this backward, in the same function: of a loop in it, or
+    of the function as a whole, which a loop elsewhere calls for each micro-batch.
+    """
     loops = ctx.loops(node)
-    if not loops:
-        return None
-    if _steps_itself(node, ctx):
-        return None
     function = ctx.tree.function_of(node) or ctx.tree.module
+    if _steps_itself(node, ctx) or (not loops and function is ctx.tree.module):
+        return None
     steps = ctx.once(_optimizer_steps, function)
-    if guards.ACCUMULATION not in ctx.guards(node):
-        for part in steps.get(id(loops[0]), ()):
-            if guards.ACCUMULATION in ctx.guards(part):
+    if not _GATHERED.intersection(ctx.guards(node)):
+        for part in steps.get(id(loops[0]) if loops else None, ()):
+            if _GATHERED.intersection(ctx.guards(part)):
                 return part
-    if ctx.heat(node) != Heat.MICROBATCH:
+    if ctx.heat(node) != Heat.MICROBATCH or not loops:
         return None
     outside = (steps.get(key) for key in (*map(id, loops[1:]), None))
     return next((found[0] for found in outside if found), None)
@@ -198,8 +202,9 @@ def _steps_itself(node: ast.Call, ctx: Context) -> bool:
     graph = ctx.control_flow(node)
     if not any(ctx.loops(test)[:1] == ctx.loops(node)[:1] for test, _ in graph.decided_by(node)):
         return False
+    loops = ctx.loops(node)
     steps = ctx.once(_optimizer_steps, ctx.tree.function_of(node) or ctx.tree.module)
-    return any(graph.post_dominates(step, node) for step in steps.get(id(ctx.loops(node)[0]), ()))
+    return any(graph.post_dominates(step, node) for step in steps.get(id(loops[0]) if loops else None, ()))
 
 
 def _is_optimizer(node: ast.Call) -> bool:
@@ -235,8 +240,8 @@ def _needs_gradients(node: ast.Call, ctx: Context) -> bool:
         isinstance(part, ast.Call)
         and "clip_grad" in callee_name(part)
         and ctx.loops(part) == loops
-        and guards.ACCUMULATION not in ctx.guards(part)
-        for part in ctx.walk(loops[0])
+        and not _GATHERED.intersection(ctx.guards(part))
+        for part in ctx.walk(loops[0] if loops else ctx.tree.function_of(node) or ctx.tree.module)
     )
 
 
