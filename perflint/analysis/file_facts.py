@@ -12,6 +12,7 @@ from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.analysis.phases.phase import PhaseOf
 from perflint.analysis.program import Program
+from perflint.analysis.values.frames import Frame
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.calls import callee_name
 from perflint.ir.control_flow import Condition, ControlFlow, ScopeNode, control_flow
@@ -20,7 +21,7 @@ from perflint.ir.rarity import PERIODIC
 from perflint.ir.summary import MODULE, ByPlace, FunctionFacts, record
 from perflint.syntax.file import SourceFile
 from perflint.syntax.flow import Flow
-from perflint.syntax.tree import LoopNode, Tree
+from perflint.syntax.tree import FUNCTIONS, LoopNode, Tree
 from perflint.syntax.walk import walk_own
 from perflint.torch_model.effects import of_method
 from perflint.torch_model.names import canonical
@@ -245,6 +246,28 @@ class FileFacts:
         """The abstract value of an expression."""
         return self.inference.kind(node)
 
+    def kind_on_route(self, node: ast.expr) -> Kind:
+        """The same in the call that makes the function around `node` hot, which findings print: other callers may give
+        it something else.
+        """
+        function = self.tree.function_of(node)
+        frame = None if function is None else self.once(_frame_on_route, function)
+        return self.inference.kind(node, frame)
+
+    def given_on_route(self, name: ast.expr) -> tuple[ast.expr, Self] | None:
+        """What that call is written to give for a parameter, with the facts of the file where it stands."""
+        bound = self.inference.flow.definitions(name) if isinstance(name, ast.Name) else ()
+        function = self.tree.function_of(name)
+        if len(bound) != 1 or not isinstance(bound[0].node, ast.arg) or function is None:
+            return None
+        edge = self.program.hottest_call(self.own_scope(function))
+        other = None if edge is None or edge.callback or edge.index < 0 else self.at(edge.caller.path)
+        if edge is None or other is None:
+            return None
+        place = self.inference.parameters.place_of(function, bound[0].name)
+        given = other.inference.parameters.node_at(edge, bound[0].name, place)
+        return None if given is None else (given, other)
+
     def mentions(self, *names: str) -> bool:
         """Whether this file uses one of the identifiers."""
         return self.program.mentions(names, (self.path,))
@@ -349,3 +372,13 @@ def _control_flow(scope: ScopeNode, _: FileFacts) -> ControlFlow:
 def _spans(statement: ast.stmt, node: ast.AST) -> bool:
     line: int = node.lineno  # type: ignore[attr-defined]
     return statement.lineno <= line <= (statement.end_lineno or 0)
+
+
+def _frame_on_route(function: ast.AST, facts: FileFacts) -> Frame | None:
+    """The call that a function has its heat from, where it is one of several and known by what it gives."""
+    assert isinstance(function, FUNCTIONS)
+    scope = facts.own_scope(function)
+    edge = facts.program.hottest_call(scope)
+    if edge is None or edge.callback or edge.index < 0 or edge.stands_in or len(facts.program.callers(scope)) < 2:
+        return None
+    return Frame(function, facts.inference.parameters.given_by(edge, function))

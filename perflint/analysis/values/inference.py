@@ -132,10 +132,12 @@ class Inference:
 
     # Questions.
 
-    def kind(self, node: ast.expr) -> Kind:
-        """What `node` is. Never raises for valid trees; what is not plain to see is `UNKNOWN`."""
+    def kind(self, node: ast.expr, frame: Frame | None = None) -> Kind:
+        """What `node` is, in one call of its function where a frame says which. Never raises for valid trees; what is
+        not plain to see is `UNKNOWN`.
+        """
         try:
-            found = self.eval(node, None)
+            found = self.eval(node, frame)
         except RecursionError:
             if self.queries.is_evaluating:
                 raise  # whoever asked first begins anew

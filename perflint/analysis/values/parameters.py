@@ -428,29 +428,37 @@ class Parameters:
         return _last(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
     def argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
+        """What a call passes for a parameter of a function of this file; None where it does not."""
+        other = self.inference.at(edge.caller.path)
+        return UNKNOWN if other is None else other.parameters.argument_at(edge, name, self.place_of(function, name))
+
+    def place_of(self, function: FunctionNode, name: str) -> int:
+        """The position by which a parameter is passed; negative where it has none."""
         names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
         cls = self._class_of(function)
         if cls is not None and (not _decorated(function, "staticmethod") or self._is_autograd(function, cls)):
             names = names[1:]
-        place = names.index(name) if name in names else -1
-        other = self.inference.at(edge.caller.path)
-        return other.parameters.argument_at(edge, name, place) if other is not None else UNKNOWN
+        return names.index(name) if name in names else -1
 
     def argument_at(self, edge: Edge, name: str, place: int) -> Kind | None:
         """What a call of this file passes by a name, or at a place that is not negative; None where it does not."""
-        inference = self.inference
-        facts = inference.program.summaries[inference.path].functions[edge.caller.function].calls[edge.index]
-        call = self._call_at(facts.line, facts.column, _last(facts.func))
+        call = self._call_of(edge)
         if call is None:
             return UNKNOWN
-        for keyword in call.keywords:
-            if keyword.arg == name:
-                return inference.eval(keyword.value, None)
-        if 0 <= place < len(call.args):
-            if any(isinstance(item, ast.Starred) for item in call.args[: place + 1]):
-                return UNKNOWN
-            return inference.eval(call.args[place], None)
-        return None
+        node = _argument_of(call, name, place)
+        if node is None:
+            return None
+        return UNKNOWN if isinstance(node, ast.Starred) else self.inference.eval(node, None)
+
+    def node_at(self, edge: Edge, name: str, place: int) -> ast.expr | None:
+        """The same as it is written; None where that is not plain to see."""
+        call = self._call_of(edge)
+        node = _argument_of(call, name, place) if call is not None else None
+        return None if isinstance(node, ast.Starred) else node
+
+    def _call_of(self, edge: Edge) -> ast.Call | None:
+        facts = self.inference.program.summaries[self.inference.path].functions[edge.caller.function].calls[edge.index]
+        return self._call_at(facts.line, facts.column, _last(facts.func))
 
     def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
         """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
@@ -461,6 +469,19 @@ class Parameters:
             tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
             found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
         return next((call for call in found if last_name(call.func) == name), None)
+
+    def given_by(self, edge: Edge, function: FunctionNode) -> dict[str, Kind]:
+        """What one call gives the parameters of a function of this file, but for its receiver."""
+        args = function.args
+        found: dict[str, Kind] = {}
+        is_method = self._class_of(function) is not None and not _decorated(function, "staticmethod")
+        for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)[is_method:]:
+            given = self.argument(edge, function, item.arg)
+            if given is None:
+                value = default_of(function, item.arg)
+                given = UNKNOWN if value is None else self.inference.eval(value, None)
+            found[item.arg] = promises.kept(given, self._annotated(item)).but(fresh=False)
+        return found
 
     # Calls with known arguments.
 
@@ -511,6 +532,16 @@ def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | Non
         if item.arg == name:
             return given
     return None
+
+
+def _argument_of(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """What a call passes by a name or at a place; a starred expression where that hides it."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if not 0 <= place < len(call.args):
+        return None
+    return next((item for item in call.args[: place + 1] if isinstance(item, ast.Starred)), call.args[place])
 
 
 def _shown(edge: Edge, path: str) -> bool:

@@ -103,6 +103,8 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
     certainty = certainty_on_device(value, ctx)
     if name == "to" and not _goes_to_host(call, ctx):
         return None
+    if certainty is None and (given := ctx.given_on_route(value)) is not None and is_loss(*given):
+        certainty = Confidence.MEDIUM
     if name in ("cpu", "to"):
         # Only a model is moved for good by `vae.cpu()`: of a tensor the result is wanted.
         is_wanted = not isinstance(ctx.tree.parent(call), ast.Expr)
@@ -263,7 +265,15 @@ def certainty_on_device(node: ast.expr, ctx: FileFacts) -> Confidence | None:
     """How sure it is that `node` is a tensor that lives on an accelerator wherever the program has one; None where it
     is not known to.
     """
-    return None if _counts_of_packing(node, ctx) else kind_on_device(ctx.kind(node), node, ctx)
+    if _counts_of_packing(node, ctx):
+        return None
+    kind = ctx.kind(node)
+    found = kind_on_device(kind, node, ctx)
+    if found is not None or kind.place is not Place.UNKNOWN or kind.tag not in (Tag.UNKNOWN, Tag.TENSOR):
+        return found
+    # One caller may give it on the host, and the one that makes this hot on the device.
+    there = ctx.kind_on_route(node)
+    return min(there.certainty, Confidence.MEDIUM) if there.is_tensor and there.on_accelerator else None
 
 
 def _counts_of_packing(node: ast.expr, ctx: FileFacts) -> bool:
