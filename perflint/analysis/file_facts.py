@@ -12,7 +12,6 @@ from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.analysis.phases.phase import PhaseOf
 from perflint.analysis.program import Program
-from perflint.analysis.values.frames import Frame
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.calls import callee_name
 from perflint.ir.control_flow import Condition, ControlFlow, ScopeNode, control_flow
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from perflint.analysis.values import Inference, Kind
+    from perflint.analysis.values.frames import Frame
 
 Asked = TypeVar("Asked", bound=ast.AST)
 Answer = TypeVar("Answer")
@@ -376,6 +376,8 @@ def _spans(statement: ast.stmt, node: ast.AST) -> bool:
 
 def _frame_on_route(function: ast.AST, facts: FileFacts) -> Frame | None:
     """The call that a function has its heat from, where it is one of several and known by what it gives."""
+    from perflint.analysis.values.frames import Frame  # loaded with all that it takes to tell what values are
+
     assert isinstance(function, FUNCTIONS)
     scope = facts.own_scope(function)
     edge = facts.program.hottest_call(scope)
