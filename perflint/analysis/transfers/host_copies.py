@@ -17,6 +17,7 @@ from perflint.analysis.transfers.moves import (
     constructor,
     has_unblocking_move,
     moves_in_its_own_way,
+    names_no_device,
     only_converts,
 )
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
@@ -78,7 +79,7 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or asks_not_to_block(node):
         return None
     put_off = was_put_off(node, ctx)
-    if not put_off and only_converts(node, ctx):
+    if not put_off and (only_converts(node, ctx) or names_no_device(node, ctx)):
         return None
     value = ctx.kind(node.func.value)
     if put_off or (value.place is Place.UNKNOWN and is_batch_mover(node, ctx) and uses_accelerator(ctx)):

@@ -9,6 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.naming.data import BATCH_METHOD
 from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.transfers import looks_like_device
 from perflint.ir.calls import callee_name, keyword
 from perflint.ir.summary import FunctionFacts
 from perflint.torch_model import tensors
@@ -91,6 +92,18 @@ def only_converts(call: ast.Call, ctx: FileFacts) -> bool:
     if any(isinstance(item, ast.Attribute) and item.attr == "device" for item in call.args):
         return False
     return all(ctx.kind(item).tag is Tag.DTYPE for item in call.args)
+
+
+def names_no_device(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the argument of `x.to(dt)` is not known to be, or to have, a device: then nothing is known to be moved,
+    whatever `x` is.
+    """
+    if callee_name(call) != "to" or not call.args or not all(item.arg in _NO_DEVICE for item in call.keywords):
+        return False
+    first = call.args[0]
+    if looks_like_device(ctx.text(first)):
+        return False
+    return ctx.kind(first).tag not in (Tag.DEVICE, Tag.STRING, Tag.NUMBER, Tag.TENSOR)
 
 
 def moves_in_its_own_way(call: ast.Call, ctx: FileFacts) -> bool:

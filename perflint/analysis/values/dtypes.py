@@ -19,6 +19,8 @@ class Dtype(enum.Enum):
     FLOATING = "floating"
     COMPLEX = "complex"
 
+    __hash__ = object.__hash__
+
     @property
     def is_floating(self) -> bool:
         return self in _FLOATS

@@ -43,6 +43,8 @@ class Tag(enum.Enum):
     UNKNOWN = "unknown"
     NEVER = "never"
 
+    __hash__ = object.__hash__
+
 
 class Place(enum.Enum):
     """Where a tensor's memory is.
@@ -57,10 +59,12 @@ class Place(enum.Enum):
     MODULE = "module"
     UNKNOWN = "unknown"
 
+    __hash__ = object.__hash__
+
     @property
     def is_accelerator(self) -> bool:
         """Whether code put there means to run on an accelerator."""
-        return self in (Place.DEVICE, Place.TARGET, Place.MODULE)
+        return self in _OF_ACCELERATORS
 
 
 class Device(enum.Enum):
@@ -75,6 +79,8 @@ class Device(enum.Enum):
     CPU_OR_GIVEN = "cpu or given"  # the host, unless something is given that is elsewhere
     ACCELERATOR = "accelerator"  # xpu, hpu, npu, xla: not the host, not CUDA
 
+    __hash__ = object.__hash__
+
     @property
     def may_be_cuda(self) -> bool:
         """Whether it is CUDA, or CUDA where there is one."""
@@ -88,6 +94,13 @@ class Device(enum.Enum):
         if self in (Device.CUDA, Device.ACCELERATOR):
             return Place.DEVICE
         return Place.HOST if self is Device.CPU else Place.TARGET
+
+
+#: The members that are asked for again and again: until Python 3.12 each look-up in the class costs six of these.
+_TENSOR, _BATCH, _OUTPUT, _SEQUENCE, _MAPPING = Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.SEQUENCE, Tag.MAPPING
+_UNKNOWN, _NEVER, _NONE = Tag.UNKNOWN, Tag.NEVER, Tag.NONE
+_HOST, _NOWHERE = Place.HOST, Place.UNKNOWN
+_OF_ACCELERATORS = (Place.DEVICE, Place.TARGET, Place.MODULE)
 
 
 class Kind(NamedTuple):
@@ -133,29 +146,29 @@ class Kind(NamedTuple):
     @property
     def is_device_number(self) -> bool:
         """A 0-d tensor on an accelerator: Python asks the device for its value wherever it needs a number."""
-        return self.tag is Tag.TENSOR and self.rank == SCALAR and self.place.is_accelerator
+        return self.tag is _TENSOR and self.rank == SCALAR and self.place.is_accelerator
 
     @property
     def is_mask(self) -> bool:
         """A tensor of booleans that is no single one: what it selects has a size of its own."""
-        return self.tag is Tag.TENSOR and self.dtype is Dtype.BOOL and self.rank != SCALAR
+        return self.tag is _TENSOR and self.dtype is Dtype.BOOL and self.rank != SCALAR
 
     @property
     def known(self) -> bool:
-        return self.tag not in (Tag.UNKNOWN, Tag.NEVER)
+        return self.tag not in (_UNKNOWN, _NEVER)
 
     @property
     def is_tensor(self) -> bool:
-        return self.tag is Tag.TENSOR
+        return self.tag is _TENSOR
 
     @property
     def holds_tensors(self) -> bool:
         """A tensor, or a structure of tensors that is handled as one: a batch, a model's output."""
-        return self.tag in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT)
+        return self.tag in (_TENSOR, _BATCH, _OUTPUT)
 
     @property
     def on_host(self) -> bool:
-        return self.place is Place.HOST
+        return self.place is _HOST
 
     @property
     def on_accelerator(self) -> bool:
@@ -170,21 +183,25 @@ class Kind(NamedTuple):
         for name, kind in self.items:
             if name == key:
                 return kind
-        if isinstance(key, int) and key < 0 and self.tag is Tag.SEQUENCE and self.items and not self.longer:
+        if isinstance(key, int) and key < 0 and self.tag is _SEQUENCE and self.items and not self.longer:
             return self.item(len(self.items) + key)
-        if self.tag is Tag.BATCH and isinstance(key, str) and self.items:
+        if self.tag is _BATCH and isinstance(key, str) and self.items:
             # `"raw*"` stands for all keys that begin so.
             ends = ((name, kind) for name, kind in self.items if isinstance(name, str) and name[-1:] == "*")
             return next((kind for name, kind in ends if key.startswith(name[:-1])), None)
         return None
 
     def but(self, **changes: object) -> Kind:
-        """A copy with some fields changed."""
-        return self._replace(**changes)  # type: ignore[arg-type]
+        """A copy with some fields changed: `_replace`, in less than half of its time."""
+        fields: dict[str, object] = dict(zip(self._fields, self))
+        fields.update(changes)
+        if len(fields) > len(self):
+            raise TypeError(f"no such field: {changes}")
+        return tuple.__new__(Kind, fields.values())
 
     def at_most(self, certainty: Confidence) -> Kind:
-        is_less = self.certainty <= certainty or self.tag is Tag.NEVER
-        return self if is_less else self._replace(certainty=certainty)
+        is_less = self.certainty <= certainty or self.tag is _NEVER
+        return self if is_less else self.but(certainty=certainty)
 
     def __str__(self) -> str:
         """As pinned in test cases: `tensor host pinned scalar`."""
@@ -223,13 +240,13 @@ def limited(kind: Kind, depth: int) -> Kind:
         return _flat(kind)
     element = None if kind.element is None else limited(kind.element, depth - 1)
     items = tuple((key, limited(item, depth - 1)) for key, item in kind.items)
-    return kind if element == kind.element and items == kind.items else kind._replace(element=element, items=items)
+    return kind if element == kind.element and items == kind.items else kind.but(element=element, items=items)
 
 
 def _flat(kind: Kind) -> Kind:
     """What covers a structure and holds nothing itself."""
     if kind.tag not in (Tag.MAPPING, Tag.SEQUENCE, Tag.LOADER):
-        return kind._replace(element=kind.element and UNKNOWN, items=())
+        return kind.but(element=kind.element and UNKNOWN, items=())
     place = _tensors_at(kind)
     if place is None:
         return UNKNOWN
@@ -237,7 +254,7 @@ def _flat(kind: Kind) -> Kind:
 
 
 def tensor(place: Place = Place.UNKNOWN, **fields: object) -> Kind:
-    return TENSOR._replace(place=place, **fields)  # type: ignore[arg-type]
+    return TENSOR.but(place=place, **fields)
 
 
 def sequence(element: Kind | None = None, items: Iterable[Kind] = (), *, qualified: str = "") -> Kind:
@@ -273,17 +290,17 @@ def leq(left: Kind, right: Kind) -> bool:
 
 
 def _join(left: Kind, right: Kind) -> Kind:
-    if left.tag is Tag.NEVER or right.tag is Tag.NEVER:
-        return NEVER if left.tag is right.tag else right if left.tag is Tag.NEVER else left
+    if left.tag is _NEVER or right.tag is _NEVER:
+        return NEVER if left.tag is right.tag else right if left.tag is _NEVER else left
     if left == right:
         return left
-    if left.tag is Tag.UNKNOWN or right.tag is Tag.UNKNOWN:
+    if left.tag is _UNKNOWN or right.tag is _UNKNOWN:
         return _join_unknown(left, right)
-    if left.tag is Tag.NONE or right.tag is Tag.NONE:
+    if left.tag is _NONE or right.tag is _NONE:
         if left.tag is right.tag:
             return NONE
-        other = right if left.tag is Tag.NONE else left
-        return other._replace(optional=True).at_most(Confidence.MEDIUM)
+        other = right if left.tag is _NONE else left
+        return other.but(optional=True).at_most(Confidence.MEDIUM)
     if left.tag is not right.tag or left.mixed or right.mixed:
         return _join_tags(left, right)
     qualified, path, device = _join_names(left, right)
@@ -304,7 +321,7 @@ def _join(left: Kind, right: Kind) -> Kind:
         fresh=left.fresh and right.fresh,
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty),
-        longer=bool(items) and left.tag is Tag.SEQUENCE and is_longer,
+        longer=bool(items) and left.tag is _SEQUENCE and is_longer,
         bare=left.bare or right.bare if element is None else _is_bare(left) or _is_bare(right),
         origin=join_origins(left.origin, right.origin),
     )
@@ -314,22 +331,22 @@ def _join_tags(left: Kind, right: Kind) -> Kind:
     """Different tags: structures of tensors in one place have something in common, and what can be gone through."""
     tags = {left.tag, right.tag}
     made = Kind(
-        Tag.BATCH,
+        _BATCH,
         optional=left.optional or right.optional,
         certainty=min(left.certainty, right.certainty, Confidence.MEDIUM),
         mixed=True,
         origin=join_origins(left.origin, right.origin),
     )
-    if tags <= {Tag.LOADER, Tag.SEQUENCE}:
+    if tags <= {Tag.LOADER, _SEQUENCE}:
         # `bar(loader) if shown else loader`
-        return made._replace(tag=Tag.SEQUENCE, element=_join_elements(left, right), certainty=_least(left, right))
+        return made.but(tag=_SEQUENCE, element=_join_elements(left, right), certainty=_least(left, right))
     one, other = _tensors_at(left), _tensors_at(right)
     if one is None or other is None:
         return UNKNOWN
-    if one is Place.UNKNOWN and other is Place.UNKNOWN:
-        return made._replace(element=NEVER)
-    place = other if one is Place.UNKNOWN else one if other is Place.UNKNOWN else join_places(one, other)
-    return UNKNOWN if place is Place.UNKNOWN else made._replace(place=place)
+    if one is _NOWHERE and other is _NOWHERE:
+        return made.but(element=NEVER)
+    place = other if one is _NOWHERE else one if other is _NOWHERE else join_places(one, other)
+    return UNKNOWN if place is _NOWHERE else made.but(place=place)
 
 
 def _join_unknown(left: Kind, right: Kind) -> Kind:
@@ -337,8 +354,8 @@ def _join_unknown(left: Kind, right: Kind) -> Kind:
     one, other = _tensors_at(left), _tensors_at(right)
     if one is None or other is None:
         return UNKNOWN
-    place = other if one is Place.UNKNOWN else one if other is Place.UNKNOWN else join_places(one, other)
-    return UNKNOWN if place is Place.UNKNOWN else UNKNOWN._replace(place=place)
+    place = other if one is _NOWHERE else one if other is _NOWHERE else join_places(one, other)
+    return UNKNOWN if place is _NOWHERE else UNKNOWN.but(place=place)
 
 
 def _least(left: Kind, right: Kind) -> Confidence:
@@ -349,28 +366,28 @@ def _tensors_at(kind: Kind) -> Place | None:
     """Where all tensors of a structure are, which holds nothing else. None where that is not known, `UNKNOWN` for a
     structure that holds none so far: a helper that calls itself has yet to say what is in it.
     """
-    if kind.tag in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT):
-        is_empty = kind.mixed and kind.element is not None and kind.element.tag is Tag.NEVER
-        return kind.place if is_empty or kind.place is not Place.UNKNOWN else None
-    if kind.tag in (Tag.NEVER, Tag.NONE):
-        return Place.UNKNOWN
-    if kind.tag is Tag.UNKNOWN:
-        return None if kind.place is Place.UNKNOWN else kind.place
-    is_container = kind.tag in (Tag.MAPPING, Tag.SEQUENCE) and not kind.mixed
+    if kind.tag in (_TENSOR, _BATCH, _OUTPUT):
+        is_empty = kind.mixed and kind.element is not None and kind.element.tag is _NEVER
+        return kind.place if is_empty or kind.place is not _NOWHERE else None
+    if kind.tag in (_NEVER, _NONE):
+        return _NOWHERE
+    if kind.tag is _UNKNOWN:
+        return None if kind.place is _NOWHERE else kind.place
+    is_container = kind.tag in (_MAPPING, _SEQUENCE) and not kind.mixed
     return _tensors_at(kind.element) if is_container and not kind.bare and kind.element is not None else None
 
 
 def _is_bare(kind: Kind) -> bool:
-    return kind.bare or (kind.element is None and kind.tag in (Tag.MAPPING, Tag.SEQUENCE))
+    return kind.bare or (kind.element is None and kind.tag in (_MAPPING, _SEQUENCE))
 
 
 def leaf_place(kind: Kind) -> Place:
     """Where the tensors of a structure are."""
-    if kind.tag in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT):
+    if kind.tag in (_TENSOR, _BATCH, _OUTPUT):
         return kind.place
-    if kind.tag in (Tag.MAPPING, Tag.SEQUENCE) and kind.element is not None:
+    if kind.tag in (_MAPPING, _SEQUENCE) and kind.element is not None:
         return leaf_place(kind.element)
-    return Place.UNKNOWN
+    return _NOWHERE
 
 
 def join_places(left: Place, right: Place) -> Place:
@@ -380,7 +397,7 @@ def join_places(left: Place, right: Place) -> Place:
     if left.is_accelerator and right.is_accelerator:
         # On a device, on one that may be the CPU, where a module has been put: of which less and less is known.
         return Place.MODULE if Place.MODULE in (left, right) else Place.TARGET
-    return Place.UNKNOWN
+    return _NOWHERE
 
 
 def _join_names(left: Kind, right: Kind) -> tuple[str, str, Device | None]:

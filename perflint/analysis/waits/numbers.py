@@ -59,7 +59,7 @@ def _may_take_tensor(call: ast.Call, ctx: FileFacts) -> bool:
     """
     dotted = ctx.target(call.func) or ""
     given = [*numbers_in(call, dotted), *(call.args[:1] if callee_name(call) in counts.OF_LISTS else ())]
-    if not _is_of_import(call.func, ctx):
+    if not (_is_of_import(call.func, ctx) or _is_of_object(call.func, ctx)):
         given += numbers_in(call, "")
     return any(_is_number_or_list(item, ctx) for item in given if _may_be_read(item, ctx))
 
@@ -117,7 +117,7 @@ def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
         if any(_may_be_read(item, ctx) for item in (*node.args, *(item.value for item in node.keywords))):
             is_method = isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor
             dotted = None if is_method else ctx.target(node.func)
-            if dotted is None and _is_of_import(node.func, ctx):
+            if dotted is None and (_is_of_import(node.func, ctx) or _is_of_object(node.func, ctx)):
                 return  # a function of what is imported and not known: which argument is the tensor, nobody knows
             for number in numbers_in(node, dotted or ""):
                 yield from (number,) if _may_be_read(number, ctx) else ()
@@ -126,6 +126,14 @@ def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
 def _is_of_import(func: ast.expr, ctx: FileFacts) -> bool:
     owner = func.value if isinstance(func, ast.Attribute) else None
     return isinstance(owner, ast.Name) and owner.id in ctx.summary.imports
+
+
+def _is_of_object(func: ast.expr, ctx: FileFacts) -> bool:
+    """`self.dropout(x)`: what the object around has or does, which is no method of a tensor."""
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or func.value.id != "self":
+        return False
+    around = ctx.tree.class_of(func)
+    return around is not None and not any("Tensor" in ctx.text(base) for base in around.bases)
 
 
 def _runs_project(func: ast.expr, ctx: FileFacts) -> bool:
@@ -155,7 +163,7 @@ def stored_on_host(place: ast.AST, ctx: FileFacts) -> Read | None:
     statement = ctx.tree.parent(place)
     if not isinstance(statement, ast.Assign) or not isinstance(place, ast.Subscript) or place not in statement.targets:
         return None
-    if not isinstance(place.value, ast.Name):
+    if not isinstance(place.value, ast.Name) or isinstance(statement.value, ast.Constant):
         return None
     held = ctx.kind(place.value)
     if not (held.is_tensor and held.on_host and is_from(held.origin, *_KEPT)):
