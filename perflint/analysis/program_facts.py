@@ -257,11 +257,19 @@ class Whole:
         """What parameters of that name have as a default, and what is passed for keywords of that name; a `_` around
         either makes no difference.
         """
-        said: list[Value] = []
+        return tuple(self._given.get(name, ()))
+
+    @cached_property
+    def _given(self) -> dict[str, list[Value]]:
+        """By name, what `given` says."""
+        found: dict[str, list[Value]] = {}
         for _, facts in self._program.resolver.nesting.functions:
-            said += [item.default for item in facts.params if item.name.strip("_=") == name]
-            said += [value for call in facts.calls for word, value in call.keywords if word.strip("_") == name]
-        return tuple(said)
+            for item in facts.params:
+                found.setdefault(item.name.strip("_="), []).append(item.default)
+            for call in facts.calls:
+                for word, value in call.keywords:
+                    found.setdefault(word.strip("_"), []).append(value)
+        return found
 
     def option_defaults(self, name: str, path: str) -> tuple[object, ...]:
         """What options called `name`, on the command line or as fields of dataclasses, are unless told otherwise: those

@@ -32,6 +32,16 @@ class _Spread(NamedTuple):
     hands: bool
 
 
+class _Given(NamedTuple):
+    """What the calls of a function give it, by keyword and by the number of the call; and the numbers of those that
+    hand on what they were called with. Of how many edges that was.
+    """
+
+    edges: int
+    by_keyword: dict[str, dict[int, Value]]
+    spreading: list[int]
+
+
 class Handing:
     """Answers for one call graph, once its plain calls are connected."""
 
@@ -41,6 +51,7 @@ class Handing:
         self._rest: dict[tuple[Scope, str, int], list[tuple[Value, Scope]]] = {}
         self._places: dict[Scope, dict[str, int]] = {}
         self._spreads: dict[tuple[Scope, int], _Spread | None] = {}
+        self._given: dict[Scope, _Given] = {}
 
     def places(self, scope: Scope) -> dict[str, int]:
         """The positions of a function's parameters among the arguments of a call."""
@@ -106,8 +117,29 @@ class Handing:
             known = self._rest[scope, key, place] = list(self._beyond(scope, key, place))
         return known
 
+    def _telling(self, scope: Scope, key: str, place: int) -> list[Edge]:
+        """The calls of a function that may give it something by a keyword or at a place; few do by a keyword."""
+        edges = self._graph.incoming.get(scope, [])
+        if not key or place < _FAR:
+            return edges
+        given = self._given.get(scope)
+        if given is None or given.edges != len(edges):
+            given = self._given[scope] = self._given_to(edges)
+        return [edges[number] for number in sorted({*given.by_keyword.get(key, ()), *given.spreading})]
+
+    def _given_to(self, edges: list[Edge]) -> _Given:
+        given = _Given(len(edges), {}, [])
+        for number, edge in enumerate(edges):
+            if edge.callback or edge.index < 0 or edge.stands_in:
+                continue
+            for name, value in self._graph.facts(edge.caller).calls[edge.index].keywords:
+                given.by_keyword.setdefault(name, {}).setdefault(number, value)
+            if self._spread(edge.caller, edge.index) is not None:
+                given.spreading.append(number)
+        return given
+
     def _beyond(self, scope: Scope, key: str, place: int) -> Iterator[tuple[Value, Scope]]:
-        for edge in self._graph.incoming.get(scope, ()):
+        for edge in self._telling(scope, key, place):
             if edge.callback or edge.index < 0 or edge.stands_in:
                 continue
             caller = edge.caller

@@ -129,7 +129,11 @@ def _keeps(facts: FunctionFacts) -> bool:
 
 
 def _keeps_parameter(program: Program) -> Callable[[Scope], bool]:
-    return lambda scope: any(kept.how in _GROWING for kept in program.effects(scope).keeps)
+    def keeps(scope: Scope) -> bool:
+        # What its own text keeps is told without what it calls.
+        return _keeps(program.function(scope)) or any(kept.how in _GROWING for kept in program.effects(scope).keeps)
+
+    return keeps
 
 
 def _upwards(
