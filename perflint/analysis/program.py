@@ -82,7 +82,7 @@ class Program:
         Guarding(self.resolver, self.graph).settle()
         self.roots = RootFinder(self.resolver, self.graph, configured)
         self.roots.find()
-        self.heatmap = HeatMap(self.resolver, self.graph, self.roots)
+        self.heatmap = HeatMap(self.resolver, self.graph, self.roots, configured)
         self.heatmap.flow()
         self.whole = Whole(self)
 

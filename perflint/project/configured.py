@@ -1,6 +1,7 @@
 """What the configurations of a project name and set: the words of its YAML, JSON and TOML files, scripts and papers.
 
-Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a command.
+Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a command; and, of what
+goes by a name like a class, `SlowAgent@17` for the file that names it, by its place: one file names what goes together.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _PACKAGING = frozenset({"pyproject.toml", "setup.cfg", "tox.ini", "perflint.toml
 _LARGEST = 256 * 1024
 _MOST = 4000
 _WORD = pattern(rb"[A-Za-z_][\w./:]*")
+_CLASS = pattern(rb"\b[A-Z]\w*[a-z]\w*[A-Z]\w*\b|\b[A-Z]{2,}\w*[a-z]\w*\b")
 _SCRIPTS = (".sh", ".slurm")
 _FLAG = pattern(rb"--([A-Za-z][\w-]*)")
 _PAPERS = (".md", ".rst")
@@ -54,7 +56,7 @@ class Configured:
         found: set[bytes] = set()
         if all(os.path.basename(path) in _PACKAGING for path, _, _ in self.state):  # noqa: PTH119 - thousands of them
             return frozenset()
-        for path, size, _ in self.state:
+        for place, (path, size, _) in enumerate(self.state):
             if size <= _LARGEST:
                 try:
                     with open(path, "rb") as file:  # noqa: PTH123 - thousands of small ones
@@ -63,6 +65,8 @@ class Configured:
                     continue  # gone since it was found: it names nothing
                 found.update(_WORD.findall(text))
                 found.update(_settings(path, text))
+                if not path.endswith(_PAPERS):
+                    found.update([b"%b@%d" % (name, place) for name in _CLASS.findall(text)])
         return frozenset([word.decode("ascii") for word in found])
 
     @cached_property

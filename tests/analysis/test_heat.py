@@ -23,6 +23,7 @@ from perflint.analysis.program import Program
 from perflint.finding import Heat
 from perflint.ir.summary import Summary
 from perflint.ir.survey import survey
+from perflint.project.configured import CONFIGURED, Configured
 from perflint.syntax.roles import holds_tests
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "_engine" / "heat"
@@ -76,7 +77,9 @@ def _surveyed(path: str, text: str) -> Summary:
 @lru_cache
 def linked(program: Path) -> Program:
     texts = files_of(program)
-    return Program({path: _surveyed(path, text) for path, text in texts.items()})
+    configurations = sorted(str(item) for item in program.rglob("*") if item.suffix in CONFIGURED)
+    summaries = {path: _surveyed(path, text) for path, text in texts.items()}
+    return Program(summaries, configured=Configured(configurations))
 
 
 def place(case: Case) -> tuple[Scope, int]:

@@ -118,16 +118,17 @@ class Ways:
         return context >= 0 and self._heat.contexts(scope, facts, max(Heat))[context] < at_least
 
     def _hot_calls(self, scope: Scope, at_least: Heat) -> list[Edge]:
-        found: list[tuple[int, int, Edge]] = []
+        found: list[tuple[int, bool, int, Edge]] = []
         if scope in self._heat.cached:
             return []
         for edge in self._callers(scope):
             heat = self.heat_at(edge.caller, edge.context)
             if heat >= at_least:
                 # As heat flows: what the data side shares with a loop over steps is the loop's.
-                found.append((-edge.confidence, -heat if heat < Heat.SAMPLE else 0, edge))
-        found.sort(key=lambda item: item[:2])
-        return [edge for _, _, edge in found]
+                odd = self._heat.pairs.is_unlikely(edge)
+                found.append((-edge.confidence, odd, -heat if heat < Heat.SAMPLE else 0, edge))
+        found.sort(key=lambda item: item[:3])
+        return [edge for _, _, _, edge in found]
 
     def heat_at(self, scope: Scope, context: int) -> Heat:
         base = self._heat.reason(scope).heat

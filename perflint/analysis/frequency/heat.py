@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.frequency.grad_switches import grad_switch, is_switched_off
+from perflint.analysis.frequency.pairs import Pairs
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_cached, kept_by
 from perflint.analysis.names.refs import CLASS, Ref, Scope
@@ -65,10 +66,17 @@ def _rank(heat: Heat, *, in_data: bool) -> int:
 class HeatMap:
     """The heat of every function, and of every context inside it."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph, roots: RootFinder) -> None:
+    def __init__(
+        self,
+        resolver: Resolver,
+        graph: CallGraph,
+        roots: RootFinder,
+        configured: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
         self.resolver = resolver
         self.graph = graph
         self.roots = roots
+        self.pairs = Pairs(resolver, lambda scope: graph.outgoing.get(scope, []), configured)
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
         self._contexts: dict[tuple[Scope, Heat], list[Heat]] = {}
@@ -108,9 +116,10 @@ class HeatMap:
 
         Of ways that are as hot and sure, one that trains goes first: it costs more than an evaluation. What the
         training loop and the data side share is the loop's: there the device waits for it. Where a call may run one of
-        many, and many calls may, as with what a registry holds, the nearest by folder is the likeliest pair.
+        many, and many calls may, as with what a registry holds, a pair that a configuration names is the likeliest, and
+        then the nearest by folder.
         """
-        queue: list[tuple[int, int, int, int, int, int, int, Scope, Reason]] = []
+        queue: list[tuple[int, int, int, bool, int, int, int, int, Scope, Reason]] = []
         serial = 0
         for scope, root in self.roots.functions.items():
             if scope.path in self.resolver.tests:
@@ -121,7 +130,7 @@ class HeatMap:
             reason = Reason(root.heat, root.confidence, None, root)
             rank = _rank(root.heat, in_data=root.role == _DATA)
             phase = _TRAINS if root.role == _TRAIN else _OTHER
-            heapq.heappush(queue, (rank, -root.heat, -root.confidence, phase, steps, 0, serial, scope, reason))
+            heapq.heappush(queue, (rank, -root.heat, -root.confidence, False, phase, steps, 0, serial, scope, reason))
         for scope, facts in self.resolver.nesting.functions:
             if facts.loops:
                 for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
@@ -129,10 +138,11 @@ class HeatMap:
                     made = Reason(heat, confidence, edge, None)
                     rank = _rank(heat, in_data=False)
                     phase = self._phase(scope, facts, edge.context, _OTHER)
-                    item = (rank, -heat, -confidence, phase, 1, _distance(edge), serial, edge.callee, made)
+                    odd = self.pairs.is_unlikely(edge)
+                    item = (rank, -heat, -confidence, odd, phase, 1, _distance(edge), serial, edge.callee, made)
                     heapq.heappush(queue, item)
         while queue:
-            rank, _, _, phase, steps, _, _, scope, reason = heapq.heappop(queue)
+            rank, _, _, _, phase, steps, _, _, scope, reason = heapq.heappop(queue)
             if scope in self.reasons:
                 continue
             self.reasons[scope] = reason
@@ -143,8 +153,8 @@ class HeatMap:
                     made = Reason(heat, confidence, edge, None, reason.heat)
                     rank_of_callee = _rank(heat, in_data=rank == _DATA_RANK)
                     inner = self._phase(scope, facts, edge.context, phase)
-                    far = _distance(edge)
-                    item = (rank_of_callee, -heat, -confidence, inner, steps + 1, far, serial, edge.callee, made)
+                    how = self.pairs.is_unlikely(edge), inner, steps + 1, _distance(edge)
+                    item = (rank_of_callee, -heat, -confidence, *how, serial, edge.callee, made)
                     heapq.heappush(queue, item)
         self._settle_no_grad()
 
