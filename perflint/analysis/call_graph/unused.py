@@ -306,7 +306,20 @@ class Unused:
         in itself exports to its neighbours only, who say what they use of it.
         """
         package = f"{path.rpartition('/')[0]}/__init__.py".lstrip("/")
-        return package not in self._references.summaries or package in self._public
+        if package not in self._references.summaries or package in self._public:
+            return True
+        return package == path and path.startswith(self._published)
+
+    @cached_property
+    def _published(self) -> tuple[str, ...]:
+        """The folders whose packages are published for others, as the classifiers of an index of packages say."""
+        return tuple(
+            path.removesuffix("setup.py")
+            for path, summary in self._references.summaries.items()
+            if path.rpartition("/")[2] == "setup.py"
+            for call in summary.functions[MODULE].calls
+            if last_name(call.func) == "setup" and "classifiers" in dict(call.keywords)
+        )
 
     @cached_property
     def _public(self) -> frozenset[str]:
