@@ -56,16 +56,29 @@ def test_an_inner_package_exports_to_its_neighbours_only() -> None:
     assert heats(linked, "Used.forward", "Exported.forward", "Listed.forward") == ["step", "once", "once"]
 
 
+FITTING = """
+class Model:
+    def fit(self, loader, optimizer):
+        for batch in loader:
+            self.forward(batch).backward()
+            optimizer.step()
+
+    def forward(self, x):
+        return x
+
+"""
+
+
 @pytest.mark.parametrize(("told", "heat"), [("classifiers=['Topic :: Scientific/Engineering']", "step"), ("", "once")])
-def test_an_inner_package_of_what_is_published_exports_to_all(told: str, heat: str) -> None:
+def test_what_trains_by_itself_is_there_for_users_where_an_inner_package_is_published(told: str, heat: str) -> None:
     linked = program(
         setup=f"from setuptools import find_packages, setup\nsetup(name='seg', packages=find_packages(), {told})\n",
         train=TRAIN.format(imports="from seg.losses import Used", made="Used()"),
         seg__INIT="name = 'seg'\n",
-        seg__losses__INIT="from .dice import Exported, Used\n",
-        seg__losses__dice=module("Used", "Exported", "Kept"),
+        seg__losses__INIT="from .dice import Exported, Model, Used\n",
+        seg__losses__dice=FITTING + module("Used", "Exported", "Kept"),
     )
-    assert heats(linked, "Exported.forward", "Kept.forward") == [heat, "once"]
+    assert heats(linked, "Model.forward", "Exported.forward", "Kept.forward") == [heat, "once", "once"]
 
 
 def test_what_a_package_brings_in_itself_is_public() -> None:

@@ -287,6 +287,13 @@ class Unused:
             if path.endswith("__init__.py"):
                 found.add([item for word in file.imports for item in self._references.named(path, word)], node)
             found.add(self._exported(path), node)
+        elif not name and path.endswith("__init__.py") and path.startswith(self._published):
+            # Users run what has loops of its own; what needs a loop of theirs may be a variant that nobody took.
+            exported = (item for word in file.imports for item in self._references.named(path, word))
+            for item in exported:
+                if self._drives(*item):
+                    methods = (method for base in self._family(*item) for method in self._methods(base))
+                    found.add([item, *methods], node)
         elif name in file.methods:
             self._reach_methods(node, file.methods[name], found)
 
@@ -306,9 +313,7 @@ class Unused:
         in itself exports to its neighbours only, who say what they use of it.
         """
         package = f"{path.rpartition('/')[0]}/__init__.py".lstrip("/")
-        if package not in self._references.summaries or package in self._public:
-            return True
-        return package == path and path.startswith(self._published)
+        return package not in self._references.summaries or package in self._public
 
     @cached_property
     def _published(self) -> tuple[str, ...]:
