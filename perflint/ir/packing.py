@@ -99,6 +99,7 @@ def packed(summary: Summary) -> _Packed:
     packer = _Packer()
     return {
         "imports": summary.imports,
+        "also": summary.also,
         "stars": summary.stars,
         "functions": packer.facts(summary.functions, _FUNCTION),
         "classes": packer.facts(summary.classes, _CLASS),
@@ -115,6 +116,7 @@ def unpacked(data: _Packed, sharing: Sharing | None = None) -> Summary:
     reader = _Unpacker(data, sharing)
     return Summary(
         imports=data["imports"],
+        also={name: tuple(others) for name, others in data["also"].items()},
         stars=tuple(data["stars"]),
         functions=reader.facts(FunctionFacts, data["functions"], _FUNCTION),
         classes=reader.facts(ClassFacts, data["classes"], _CLASS),

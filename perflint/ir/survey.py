@@ -58,6 +58,8 @@ class _Surveyor(Flags):
         self.outlined = outlined
         self.lines = lines
         self.renamed: dict[str, str] = {}
+        #: Handlers of errors around: what they import stands in for what could not be imported.
+        self.falling_back = 0
         #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
         self.outermost: list[tuple[FunctionFacts, set[str]]] = []
         self.inside = False
@@ -407,7 +409,9 @@ class _Surveyor(Flags):
         for handler in node.handlers:
             if handler.type is not None:
                 self.visit(handler.type)
+            self.falling_back += 1
             self.block(handler.body, self.guarded(handler.body, here, guards.RARE))
+            self.falling_back -= 1
         self.block(node.orelse, here)
         self.block(node.finalbody, here)
         # `try: return fast(x)`, and after a handler that swallows the error the slow way: like the handler itself.
@@ -502,12 +506,12 @@ class _Surveyor(Flags):
             self.scope.returns[self.value(node.value)] = None
         return None
 
-    # Imports. Those inside functions are taken for the whole file: a name rarely means two modules in one file.
+    # Imports. Those inside functions are taken for the whole file: a name that means several things means them all.
 
     def import_(self, node: ast.Import) -> str | None:
         for alias in node.names:
             if alias.asname:
-                self.summary.imports.setdefault(alias.asname, alias.name)
+                self.imported(alias.asname, alias.name)
                 self.renamed.setdefault(alias.asname, alias.name.rpartition(".")[2])
             else:
                 first = alias.name.partition(".")[0]
@@ -524,11 +528,17 @@ class _Surveyor(Flags):
                 continue
             bound = alias.asname or alias.name
             target = f"{module}{alias.name}" if module.endswith(".") else f"{module}.{alias.name}"
-            self.summary.imports.setdefault(bound, target)
+            self.imported(bound, target)
             self.identifiers.add(alias.name)
             if bound != alias.name:
                 self.renamed.setdefault(bound, alias.name)
         return None
+
+    def imported(self, bound: str, target: str) -> None:
+        first = self.summary.imports.setdefault(bound, target)
+        others = self.summary.also.get(bound, ())
+        if target not in (first, *others) and not self.falling_back:
+            self.summary.also[bound] = (*others, target)
 
 
 def _is_assigned(path: str, assigned: dict[str, tuple[tuple[Value, str], ...]]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from perflint.analysis.names.module_names import ModuleTable
-from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Refs, Scope, defined
+from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, MODULE_REF, Ref, Refs, Scope, defined, few
 from perflint.ir.summary import MODULE, Summary, Value, record
 
 #: Modules that a name may be handed through.
@@ -51,6 +51,14 @@ class Imports:
                 self._modules.is_library(target) or all(ref.kind == EXTERNAL for ref in self.imported(target, path))
             )
         return found
+
+    def bound(self, name: str, path: str) -> Refs:
+        """What a file's imports bind a name to, in whichever branch."""
+        summary = self._summaries[path]
+        found = self.imported(summary.imports[name], path)
+        if name not in summary.also:
+            return found
+        return few([*found, *(ref for target in summary.also[name] for ref in self.imported(target, path))])
 
     def imported(self, target: str, importer: str) -> Refs:
         """What `import target` or `from module import name` (given as `module.name`) binds in `importer`."""

@@ -461,7 +461,7 @@ class Resolver:
         if name in facts.binds:
             return self.any_of(facts.binds[name], module)
         if name in summary.imports:
-            return self.imports.imported(summary.imports[name], path)
+            return self.imports.bound(name, path)
         for star in summary.stars:
             inner = self.modules.find(self.modules.absolute(star, path), path)
             if inner and inner != path:
