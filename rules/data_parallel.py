@@ -61,7 +61,7 @@ class DataParallel(Rule):
     code, name = "TPL801", "data-parallel"
     impact = Impact.HIGH
     lasting = True
-    listens = (Calls("DataParallel", doing=("DataParallel",)),)
+    listens = (Calls("DataParallel", *distributed.DERIVED_DATA_PARALLEL, doing=("DataParallel",)),)
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
@@ -96,6 +96,8 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
 def _is_wrapper(node: ast.Call, ctx: Context) -> bool:
     """Whether a call makes torch's wrapper, or one of a class of the project that derives from it."""
     if ctx.is_call_of(node, *distributed.DATA_PARALLEL):
+        return True
+    if (ctx.target(node.func) or "").rpartition(".")[2] in distributed.DERIVED_DATA_PARALLEL:
         return True
     cls = ctx.project_target(node.func)
     return (

@@ -6,6 +6,7 @@ Methods that are not listed are as hot as whoever calls them.
 from __future__ import annotations
 
 from perflint.finding import Heat
+from perflint.torch_model.called_frameworks import CALLED_FRAMEWORKS, PIPELINES, TRANSFORMS
 from perflint.torch_model.hooks import Does, Framework, Hook, Role, hooks
 from perflint.torch_model.loaders import BATCH_MAKERS
 from perflint.torch_model.names import words
@@ -182,6 +183,7 @@ TRANSFORMERS = Framework(
         "WandbCallback": _TRAINER_CALLBACK,
         "LogitsProcessor": {"__call__": Hook(_STEP, _INFER, grad=False, tensors=(1, 2))},
         "StoppingCriteria": {"__call__": Hook(_STEP, _INFER, grad=False, tensors=(1, 2))},
+        **PIPELINES,
     },
     frozenset(
         {
@@ -400,6 +402,7 @@ TORCH = Framework(
             **hooks(_STEP, _DATA, f"collate collate_fn collater {' '.join(sorted(BATCH_MAKERS))}"),
         },
         **CONTRACTS,
+        **TRANSFORMS,
         "IterableDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "ChainDataset": {"__iter__": Hook(_SAMPLE, _DATA)},
         "IterDataPipe": {"__iter__": Hook(_SAMPLE, _DATA)},
@@ -432,5 +435,6 @@ FRAMEWORKS = (
     SIMULEVAL,
     KERAS,
     *STEP_FRAMEWORKS,
+    *CALLED_FRAMEWORKS,
     TORCH,
 )

@@ -124,7 +124,11 @@ MODULE_BASE_NAMES = words(
     "diffusers.ModelMixin diffusers.models.modeling_utils.ModelMixin fairseq.models.BaseFairseqModel "
     "mmcv.runner.BaseModule mmcv.runner.base_module.BaseModule megatron.core.transformer.MegatronModule "
     "megatron.core.transformer.module.MegatronModule tensordict.nn.TensorDictModuleBase "
-    "tensordict.nn.TensorDictModule tensordict.nn.common.TensorDictModuleBase"
+    "tensordict.nn.TensorDictModule tensordict.nn.common.TensorDictModuleBase allennlp.models.Model "
+    "allennlp.models.model.Model nemo.core.NeuralModule nemo.core.classes.NeuralModule "
+    "espnet2.train.abs_espnet_model.AbsESPnetModel "
+    "stable_baselines3.common.torch_layers.BaseFeaturesExtractor stable_baselines3.common.policies.ActorCriticPolicy "
+    "flair.nn.Model gpytorch.kernels.Kernel gpytorch.models.ApproximateGP pyro.nn.PyroModule"
 )
 #: Distributions sync at construction and in `log_prob` unless `validate_args=False`.
 DISTRIBUTION_PACKAGE = "torch.distributions."

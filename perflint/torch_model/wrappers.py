@@ -28,6 +28,7 @@ IDENTITIES: Mapping[str, int] = {
     "apex.parallel.convert_syncbn_model": 0,
     "torch_xla.distributed.fsdp.XlaFullyShardedDataParallel": 0,
     "fairscale.nn.FullyShardedDataParallel": 0,
+    "ray.remote": 0,
     "fairscale.nn.data_parallel.FullyShardedDataParallel": 0,
     "peft.get_peft_model": 0,
     "peft.prepare_model_for_kbit_training": 0,

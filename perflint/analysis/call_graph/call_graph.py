@@ -580,7 +580,7 @@ def _unchained(value: Value) -> Value:
 def _attribute_names(resolver: Resolver) -> set[str]:
     """The names that functions, classes and attributes of a project have, and what its modules bind and import."""
     nesting = resolver.nesting
-    found = set(nesting.by_name) | wrappers.WRAPPED_ATTRIBUTES | {"apply"}
+    found = set(nesting.by_name) | wrappers.WRAPPED_ATTRIBUTES | {"apply", "remote"}
     for summary in resolver.summaries.values():
         found.update(summary.imports, summary.functions[MODULE].binds)
         for qualname, cls in summary.classes.items():

@@ -12,14 +12,16 @@ from perflint.analysis.evidence import (
     ITERATOR_NAME,
     ITERATORS_OVER_ANYTHING,
     is_removal_of_handle,
+    is_whole_run,
     last_name,
     looks_once,
 )
-from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
-from perflint.ir.summary import CallFacts, FunctionFacts, Value
+from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Value
 from perflint.torch_model import frameworks, loaders, modules
+from perflint.torch_model.called_frameworks import COMMANDS, HANDLING, SERVERS, TAKERS, Taker
 from perflint.torch_model.hooks import Hook, Role
 from perflint.torch_model.names import canonical
 
@@ -28,9 +30,11 @@ _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES
 #: How it is told that an engine of ignite runs a function.
 STEP_OF_ENGINE = "(...) calls it with every batch"
 _LOADERS = {name.rpartition(".")[2] for name in loaders.LOADERS if name.endswith("DataLoader")}
-REGISTERING = _HOOKS | _IGNITE_ENGINES | _LOADERS | set(frameworks.STEP_TAKERS) | {"add_event_handler"}
+REGISTERING = _HOOKS | _IGNITE_ENGINES | _LOADERS | {*frameworks.STEP_TAKERS, *TAKERS, "add_event_handler"}
 #: Said of what users of a class call, where no call of the program shows it.
 BY_CONTRACT = "called by whoever trains with it"
+#: The same where a simulation, a server or an agent calls it.
+FOR_EACH = "called for each step or request"
 
 
 class FunctionRoot(NamedTuple):
@@ -74,7 +78,8 @@ class CallbackFinder:
             if hook.heat > Heat.ONCE:
                 owned = base.rpartition(".")[2]
                 what = f"{'an' if owned[:1] in 'AEIOU' else 'a'} {owned}'s {name}"
-                text = f"{called}.{name} ({what}, {BY_CONTRACT})" if hook.contract else f"{called}.{name} ({what})"
+                said = f", {FOR_EACH if hook.role is Role.INFER else BY_CONTRACT}" if hook.contract else ""
+                text = f"{called}.{name} ({what}{said})"
                 sure = Confidence.MEDIUM if hook.contract else Confidence.HIGH
                 self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, sure, last_resort=hook.contract)
         elif name == "forward" and owner.is_module:
@@ -148,6 +153,8 @@ class CallbackFinder:
             self._note_loader(call, scope)
         elif last in frameworks.STEP_TAKERS:
             self._note_step_taker(call, last, scope)
+        elif last in TAKERS:
+            self._note_event_handler(call, TAKERS[last], scope)
         for key, value in call.keywords:
             if key in frameworks.COLLATE_KEYWORDS and not self._is_called_apart(call, key, scope):
                 root = FunctionRoot(Heat.SAMPLE, "data", f"{key} of a DataLoader", Confidence.HIGH)
@@ -178,6 +185,18 @@ class CallbackFinder:
             root = FunctionRoot(Heat.STEP, "train", f"{last}(...) calls it on every step", Confidence.HIGH)
             self._mark((step,), scope, root)
 
+    def _note_event_handler(self, call: CallFacts, taker: Taker, scope: Scope) -> None:
+        """`rospy.Subscriber(topic, Image, self.on_image)`, `self.create_timer(0.1, self.tick)` of a node."""
+        names = [ref.name for ref in self.resolver.refs(call.func, scope) if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE)]
+        if isinstance(call.func, str) and call.func.startswith("self."):
+            names += self.resolver.base_names(self.resolver.nesting.enclosing_class(scope))
+        kind = call.args[taker.kind] if 0 <= taker.kind < len(call.args) else None
+        if any(ref.name.partition(".")[0] in COMMANDS for ref in self.resolver.refs(kind, scope)):
+            return
+        if any(name.partition(".")[0] == taker.library for name in names):
+            given = call.args[taker.place] if len(call.args) > taker.place else dict(call.keywords).get(taker.keyword)
+            self._mark((given,), scope, _event_root(f"handed to `{last_name(call.func)}`"))
+
     def _is_called_apart(self, call: CallFacts, key: str, scope: Scope) -> bool:
         """Whether a function of the project calls the collate function it is given itself, for no loader's sake."""
         refs = self.resolver.refs(call.func, scope)
@@ -202,6 +221,11 @@ class CallbackFinder:
 
     def _decorated_handler(self, scope: Scope, facts: FunctionFacts) -> None:
         for decorator in facts.decorators:
+            func = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+            if last_name(func) in HANDLING and not is_whole_run(facts):
+                owner = Scope(scope.path, facts.owner or MODULE)
+                if any(ref.name.partition(".")[0] in SERVERS for ref in self.resolver.refs(func, owner)):
+                    self.functions.setdefault(scope, _event_root(f"{facts.name}, a handler of requests"))
             if (
                 isinstance(decorator, tuple)
                 and decorator[0] == "call"
@@ -229,6 +253,10 @@ def _role(hook: Hook) -> str:
     if hook.role in (Role.EVAL, Role.INFER):
         return "infer" if hook.grad else "eval"
     return str(hook.role.value)
+
+
+def _event_root(text: str) -> FunctionRoot:
+    return FunctionRoot(Heat.STEP, "infer", f"{text} ({FOR_EACH})", Confidence.MEDIUM, last_resort=True)
 
 
 def _ignite_root(event: Value) -> FunctionRoot | None:

@@ -173,7 +173,8 @@ class RootFinder:
         for place in [place for place in self.loops if place[0] in self.unused]:
             del self.loops[place]
         for scope, root in list(self.functions.items()):
-            if scope in self.unused or (root.last_resort and unused.is_never_trained(scope)):
+            trains = root.last_resort and root.role != "infer"
+            if scope in self.unused or (trains and unused.is_never_trained(scope)):
                 del self.functions[scope]
 
     # Loops.
@@ -542,7 +543,12 @@ class RootFinder:
             self.functions.setdefault(scope, root)
 
     def _hot_functions(self) -> list[Scope]:
-        return [scope for scope, root in self.functions.items() if root.heat >= Heat.STEP]
+        """What a simulation or a server may call says nothing of the loops in it, which others may run as well."""
+        return [
+            scope
+            for scope, root in self.functions.items()
+            if root.heat >= Heat.STEP and not (root.last_resort and root.role == "infer")
+        ]
 
     def _is_called_anywhere(self, name: str) -> bool:
         return any(last_name(call.func) == name for _, facts in self.resolver.nesting.functions for call in facts.calls)

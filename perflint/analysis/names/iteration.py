@@ -203,8 +203,14 @@ class Iteration:
 
     def _iterated(self, instance: Ref) -> Iterator[Ref]:
         found = self.hierarchy.method(instance, "__iter__")
-        if found:
-            yield from self._generated(found, None)
+        if not found:
+            return
+        yield from self._generated(found, None)
+        for given_back in self.resolver.returned(found):
+            # `return self`: what a turn takes is what `__next__` gives.
+            taking = self.hierarchy.method(given_back, "__next__") if given_back.kind == INSTANCE else None
+            if taking:
+                yield from self.resolver.returned(taking)
 
     def _generated(
         self, function: Ref, index: object, call: Value = None, caller: Scope | None = None

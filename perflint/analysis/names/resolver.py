@@ -303,6 +303,9 @@ class Resolver:
             if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
                 base = "self"  # `super().to(device)` hands back the object itself
             return self.refs(base or None, scope)
+        if last == "options":  # `Worker.options(num_gpus=1).remote()`
+            base = receiver or (func[1] if isinstance(func, tuple) else None)
+            return tuple([ref for ref in self.refs(base, scope) if ref.kind in (CLASS, FUNCTION)])
         if func == "getattr" and len(args) > 1:
             return self._by_text(args[0], args[1], scope)
         return ()
@@ -514,6 +517,8 @@ class Resolver:
             if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
                 return (ref,)
             return (record(Ref, (ref.kind, "", f"{ref.name}.{name}")),)
+        if name == "remote" and ref.kind in (CLASS, FUNCTION):
+            return (ref,)  # `Worker.remote()`, `worker.act.remote(seen)`: Ray calls what is meant somewhere else
         if ref.kind not in (INSTANCE, CLASS):
             return ()
         key = (ref, name)

@@ -34,12 +34,15 @@ from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import key_of
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
+from perflint.torch_model import loaders
 
 #: How many containers deep the arguments of a call are told apart. A function that calls itself with `[x]` has no end
 #: of calls otherwise.
 _DEEPEST = 4
 #: `batches.__next__()`, and `batches.next()` as iterators of loaders had it.
 _NEXT = frozenset({"__next__", "next"})
+#: What of libraries goes through an iterable, and gives its elements with something beside them or in groups.
+_GOING_THROUGH = {name for name, wrapper in loaders.WRAPPERS.items() if wrapper.shape in ("counted", "zipped", "chunk")}
 
 
 class Calls:
@@ -130,6 +133,8 @@ class Calls:
         """The result of calling a value."""
         if callee.tag in (Tag.FUNCTION, Tag.CLASS):
             if not callee.path:
+                if callee.qualified in _GOING_THROUGH:
+                    arguments = self._gone_through(arguments)
                 made = library.call(callee.qualified, arguments, default)
                 if callee.device is Device.MAYBE and made.is_tensor:
                     made = made.but(place=Place.TARGET, device=Device.MAYBE)
@@ -143,6 +148,16 @@ class Calls:
             if found is not None:
                 return found
         return methods.called(callee, arguments)
+
+    def _gone_through(self, arguments: Arguments) -> Arguments:
+        """What a library goes through: an object of the project says itself what that gives."""
+        kinds = [thunk() for thunk in arguments.positional]
+        if not any(kind.tag is Tag.INSTANCE and kind.path for kind in kinds):
+            return arguments
+        given = [
+            sequence(self.inference.iterate(kind)) if kind.tag is Tag.INSTANCE and kind.path else kind for kind in kinds
+        ]
+        return signed(given, [(name, thunk()) for name, thunk in arguments.keywords.items()], exact=arguments.exact)
 
     def _fed(self, made: Kind, arguments: Arguments) -> Kind:
         """A loader over a data set of the project: its batches hold what the data set gives for one item."""

@@ -605,8 +605,17 @@ class Classes:
                 if method is not None:
                     arguments = given if given is not None else Arguments((lambda: NUMBER,))
                     found = self.inference.calls.run(method, arguments, base)
-                    return iterate(found) if name == "__iter__" else found
+                    return self._taken(found) if name == "__iter__" else found
         return None
+
+    def _taken(self, iterator: Kind) -> Kind:
+        """What one turn takes of what an `__iter__` gives: an object of the project says that in its `__next__`."""
+        if iterator.tag is Tag.INSTANCE and iterator.path:
+            for owner in self.mro(Ref(CLASS, iterator.path, iterator.qualified)):
+                method = self._method_of(owner, "__next__") if owner.kind == CLASS else None
+                if method is not None:
+                    return self.inference.calls.run(method, NO_ARGUMENTS, iterator)
+        return iterate(iterator)
 
 
 def _may_be_device(value: Value) -> bool:

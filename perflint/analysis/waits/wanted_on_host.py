@@ -37,6 +37,7 @@ def is_wanted_on_host(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
         or _is_choice(read.value, ctx)
         or (read.copies and is_load_shedding(node, ctx))
         or _is_written_down(node, ctx)
+        or _answers(node, ctx)
     )
 
 
@@ -191,6 +192,18 @@ def _is_written_down(node: ast.Call, ctx: FileFacts) -> bool:
             return False
         child = outer
     return False
+
+
+def _answers(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether what a server, a simulation or an agent calls gives the number to it: `return score.item()`,
+    `self.results["energy"] = energy.item()`.
+    """
+    root = ctx.program.roots.functions.get(ctx.scope(node))
+    if root is None or root.role != "infer" or not root.last_resort or ctx.loops(node):
+        return False
+    statement = ctx.tree.statement_of(node)
+    is_kept = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript)
+    return is_kept or _is_returned(node, ctx)
 
 
 def _is_choice(value: ast.expr, ctx: FileFacts) -> bool:
