@@ -29,6 +29,9 @@ Which lines ran is recorded, not which parts of them: a finding on `b` of `a and
 configuration than the one that ran counts as wrong here if its line ran, and a line that only runs with another one is
 not counted at all. Nobody judged anything by hand.
 
+In two corpora a step is no training step: `diffusers-schedulers` samples, and `monai-metrics` measure a validation.
+The rules report neither: only what training repeats, and what stands in a forward.
+
     pip install torch==2.13.0 torchvision torchmetrics ...      # those of tests/accuracy/packages.py, and timm
     python tests/accuracy/drive.py timm OUT                     # or another name of corpora.py
     python tests/accuracy/score.py timm .../site-packages/timm OUT --out tests/accuracy/results/timm.json
@@ -41,8 +44,8 @@ _FIRST = """\
 ## Before rules were changed for it
 
 The rules of the commit named, which nobody had changed in view of what this code did: it says what to expect of code
-that nobody has looked at. All rows but that of transformers were counted before a launch confirmed a finding that
-something runs every step.
+that nobody has looked at. The rows of kornia, programs, timm and torchvision were counted before a launch confirmed a
+finding that something runs every step.
 """
 
 

@@ -148,7 +148,7 @@ def _with_parameter(found: Any, use: Callable[..., Any]) -> Any:
 
 def update_and_compute(metric: Any, *inputs: Any) -> Any:
     """A step of a metric that is accumulated and logged."""
-    metric.update(*inputs)
+    metric.update(*(one.detach() if hasattr(one, "detach") else one for one in inputs))
     return metric.compute()
 
 
@@ -162,5 +162,6 @@ def denoise(scheduler: Any, sample: Any, noise: Any, *_: Any) -> Any:
     """Noise, and steps of its removal, as in sampling."""
     scheduler.set_timesteps(6, device=sample.device)
     for step in scheduler.timesteps[:4]:
-        sample = scheduler.step(noise, step, scheduler.scale_model_input(sample, step)).prev_sample
+        scaled = scheduler.scale_model_input(sample, step) if hasattr(scheduler, "scale_model_input") else sample
+        sample = scheduler.step(noise, step, scaled).prev_sample
     return sample
