@@ -10,6 +10,7 @@ from perflint.api import (
     Calls,
     Confidence,
     Context,
+    Effect,
     Finding,
     Heat,
     Impact,
@@ -191,7 +192,7 @@ def _optimizer_steps(function: ast.AST, ctx: Context) -> dict[int | None, list[a
     """The optimizers' steps in a function, by the id of the loop right around each."""
     found: dict[int | None, list[ast.Call]] = {}
     for part in ctx.walk(function):
-        if isinstance(part, ast.Call) and callee_name(part) == "step" and _is_optimizer(part):
+        if isinstance(part, ast.Call) and callee_name(part) == "step" and ctx.effects(part).does(Effect.STEPS):
             around = ctx.loops(part)
             found.setdefault(id(around[0]) if around else None, []).append(part)
     return found
@@ -205,11 +206,6 @@ def _steps_itself(node: ast.Call, ctx: Context) -> bool:
     loops = ctx.loops(node)
     steps = ctx.once(_optimizer_steps, ctx.tree.function_of(node) or ctx.tree.module)
     return any(graph.post_dominates(step, node) for step in steps.get(id(loops[0]) if loops else None, ()))
-
-
-def _is_optimizer(node: ast.Call) -> bool:
-    owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-    return re.search(r"opt|scaler", owner, re.IGNORECASE) is not None
 
 
 def _is_handled(node: ast.Call, ctx: Context) -> bool:

@@ -203,6 +203,8 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
     if last in ("model_engine", "engine") and not args:
         return True
     refs = resolver.refs(base, scope) if base and isinstance(func, str) else ()
+    if not refs and base and isinstance(func, str) and base in resolver.optimizers(scope):
+        return True
     return any(
         ref.kind == EXTERNAL_INSTANCE and ref.name.startswith("torch.optim.") and "lr_scheduler" not in ref.name
         for ref in refs

@@ -195,6 +195,17 @@ def takes_out(body: list[ast.stmt], key: ast.expr, collection: ast.expr) -> bool
     )
 
 
+def steps_with_gathered(body: list[ast.stmt]) -> bool:
+    """Whether `body` has an optimizer step and begin anew, by what was walked back before it."""
+    called = {
+        written_name(part.func)
+        for statement in body
+        for part in walk(statement)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)
+    }
+    return {"step", "zero_grad"} <= called and not any(name.endswith("backward") for name in called)
+
+
 def trains(body: list[ast.stmt]) -> bool:
     """Whether `body` walks back a loss, or has something learn."""
     calls = (part for statement in body for part in walk(statement) if isinstance(part, ast.Call))

@@ -14,6 +14,7 @@ from perflint.ir.bodies import (
     raises,
     sets_back,
     stands_in,
+    steps_with_gathered,
     supplies,
     trains,
     written_name,
@@ -172,7 +173,8 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     if _is_since(left, right):
         return PERIODIC  # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`
     if body is not None and sets_back(body, left) and _is_interval(left, right):
-        return ACCUMULATION if words.ACCUMULATES.search(name) else PERIODIC  # `if since >= every: ...; since = 0`
+        gathers = words.ACCUMULATES.search(name) or steps_with_gathered(body)
+        return ACCUMULATION if gathers else PERIODIC  # `if since >= every: ...; since = 0`
     if body is not None and counts(body, right):
         return PERIODIC  # `if elapsed // interval >= saved: save(); saved += 1`
     if (body is not None and raises(body, right)) or words.CACHED.search(name):
@@ -241,6 +243,8 @@ def modulo(node: ast.BinOp, body: list[ast.stmt] | None = None) -> str | None:
     if any(words.TELLS.search(written_name(part)) for part in _names(node.right)):
         return PERIODIC  # `accumulation * logging_steps`; `eval_accumulation_steps`: how many turns stay on the device
     if "accum" in written_name(node.right).lower() or _mentions_text(node.right, "accum"):
+        return ACCUMULATION
+    if body is not None and steps_with_gathered(body):
         return ACCUMULATION
     return PERIODIC
 

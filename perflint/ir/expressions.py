@@ -46,6 +46,8 @@ from perflint.torch_model.registries import PUTTING
 _ARGUMENT_DEPTH = 4
 #: Arguments that are no tests.
 _PLAIN_ARGUMENTS = frozenset({ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript, ast.BinOp, ast.Starred})
+#: Arguments by name that say that a program runs on devices.
+_OF_DEVICES = frozenset({"device", "non_blocking"})
 #: A list that something may be put into.
 _EMPTY: Value = ("seq", ())
 #: A value that says nothing of what it is.
@@ -209,6 +211,9 @@ class Expressions(Targets):
         if not _PLAIN_ARGUMENTS.issuperset(map(type, node.args)) or node.keywords:
             self.hand_tests(node)
         self.scope.calls.append(record(CallFacts, facts))
+        if keywords:
+            # Whatever the values are called: the program has devices.
+            self.identifiers.update([item.arg for item in node.keywords if item.arg in _OF_DEVICES])
         if args or keywords:
             self.compute_arguments(node)
         if type(func) is ast.Attribute and func.attr == "compile":

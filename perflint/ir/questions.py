@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from perflint.ir import guards, words
-from perflint.ir.bodies import sets_back, written_name
+from perflint.ir.bodies import sets_back, steps_with_gathered, written_name
 from perflint.ir.comparisons import modulo
 from perflint.ir.notation import path_of, value_of
 from perflint.ir.rarity import ACCUMULATION, FIRST, PERIODIC, coldest
@@ -223,7 +223,8 @@ def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growin
         if isinstance(count, (ast.Name, ast.Attribute)) and sets_back(body, count):
             if path_of(count) in _counters(scope).counted:
                 # `since += 1; if since >= every: ...; since = 0`
-                return ACCUMULATION if words.ACCUMULATES.search(written_name(limit)) else _named_period(limit)
+                gathers = words.ACCUMULATES.search(written_name(limit)) or steps_with_gathered(body)
+                return ACCUMULATION if gathers else _named_period(limit)
         if isinstance(count, ast.BinOp) and isinstance(count.op, ast.Sub) and _moves_on(body, count.right):
             return _named_period(limit)  # `if step - last >= every: ...; last = step`
     return None

@@ -48,6 +48,7 @@ from perflint.analysis.frequency.repeating import mark_repeating
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
+from perflint.analysis.names.used_as import iterated, sources_of_batches
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
 from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
@@ -114,6 +115,8 @@ class RootFinder:
         self._telling: dict[Scope, list[CallFacts]] = {}
         #: By what is looked for, the functions that call it anywhere.
         self._making: dict[_Wanted, set[Scope]] = {}
+        #: By function, what its loops take batches from, by what they do with them.
+        self._fed: dict[Scope, frozenset[str]] = {}
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
@@ -428,12 +431,27 @@ class RootFinder:
             return None if any(map(is_plainly_loader, loop.targets)) else Confidence.HIGH
         name = self._unwrapped(loop.iterable, scope)
         if name is None or not looks_like_batches(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
-            return None
+            return Confidence.MEDIUM if self._is_fed(loop, scope) else None
         refs = self.resolver.refs(name, scope)
         if not refs:
             return Confidence.HIGH if is_plainly_loader(name) else Confidence.MEDIUM
         # Something else is known to be behind the name: a list of configurations is no loader.
         return Confidence.MEDIUM if all(self._may_be_loader(ref) for ref in refs) else None
+
+    def _is_fed(self, loop: LoopFacts, scope: Scope) -> bool:
+        """Whether a loop does with what it goes over what is done with batches, and nothing says what that is."""
+        name = iterated(loop.iterable)
+        if not name or loop.kind != "for" or self.resolver.refs(name, scope):
+            return False
+        known = self._fed.get(scope)
+        if known is None:
+            known = self._fed[scope] = sources_of_batches(self._facts(scope))
+        if name not in known:
+            return False
+        values = self.resolver.written.definitions(name, scope)
+        if not values and "." not in name and self.resolver.param_values is not None:
+            values = self.resolver.param_values(scope, name)
+        return all(may_give_batches(value) for value, _ in values)
 
     def _may_be_loader(self, ref: Ref) -> bool:
         """Whether a library made it, or it is of a class of the project that says itself how it is gone through."""

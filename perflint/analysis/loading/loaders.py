@@ -32,7 +32,7 @@ LOADER_NAMES = tuple(dict.fromkeys(name.rpartition(".")[2] for name in DATA_LOAD
 SAMPLERS = frozenset(name.rpartition(".")[2] for name in loaders.SAMPLING_LOADERS)
 _POSITIONS = {"dataset": 0, "batch_size": 1, "shuffle": 2, "num_workers": 5, "collate_fn": 6, "pin_memory": 7}
 _DEVICE_WORDS = frozenset(
-    "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device".split()
+    "cuda to_device Accelerator accelerator Fabric LightningModule pl xpu local_rank get_device non_blocking".split()
 )
 
 

@@ -39,6 +39,7 @@ from perflint.analysis.names.refs import (
     together,
     wraps,
 )
+from perflint.analysis.names.used_as import optimizers_of
 from perflint.analysis.names.written import Written
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value, record
 from perflint.torch_model import loaders, wrappers
@@ -97,7 +98,16 @@ class Resolver:
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
         self._with_loader: dict[int, tuple[Refs, bool]] = {}
+        self._optimizers: dict[Scope, frozenset[str]] = {}
         self.imports = Imports(self, modules)
+
+    def optimizers(self, scope: Scope) -> frozenset[str]:
+        """What a function uses as optimizers, by name."""
+        known = self._optimizers.get(scope)
+        if known is None:
+            facts = self.summaries[scope.path].functions.get(scope.function)
+            known = self._optimizers[scope] = optimizers_of(facts) if facts is not None else frozenset()
+        return known
 
     def is_loader(self, ref: Ref) -> bool:
         known = self._loaders.get(ref)

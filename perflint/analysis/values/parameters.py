@@ -32,6 +32,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.used_as import UsedAs
 from perflint.finding import Confidence
 from perflint.ir import guards
 from perflint.ir.notation import last_name
@@ -64,6 +65,7 @@ class Parameters:
         self.inference = inference
         self.classes = classes
         self._known: dict[int, Kind] = {}
+        self.used_as = UsedAs(inference)
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. Callers that only pass on what they are given say nothing."""
@@ -206,9 +208,12 @@ class Parameters:
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
             return NAMED_LOADER
-        if not found.known:
-            return self._default(function, argument.arg)
-        return found
+        if found.known:
+            return found
+        left_out = self._default(function, argument.arg)
+        if left_out.known or found.place is not Place.UNKNOWN:
+            return left_out
+        return self.used_as.kind(definition, function)
 
     def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
         """Whether a function runs in a module's forward, or is defined in one that does."""

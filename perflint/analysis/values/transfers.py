@@ -112,8 +112,8 @@ def transfer(receiver: Kind, method: str, arguments: Arguments, written: str) ->
         made = moved(receiver, target, Origin(Provenance.MOVE, "to"))
         made = _converted(made, receiver, arguments)
         first = arguments.at(0)
-        if first is not None and not first.known and not arguments.has("device"):
-            return made.at_most(Confidence.MEDIUM)
+        if first is not None and not arguments.has("device"):
+            return made.at_most(first.certainty if first.known else Confidence.MEDIUM)
         return made
     first = arguments.at(0)
     only_type = first is None or first.tag is Tag.DTYPE or looks_like_dtype(written)

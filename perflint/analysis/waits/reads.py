@@ -49,7 +49,7 @@ READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_
 #: Words that code which means to run on an accelerator cannot do without.
 _ACCELERATOR_WORDS = frozenset(
     "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
-    "get_device".split()
+    "get_device non_blocking".split()
 )
 #: Methods of a tensor that give a tensor on the same device.
 _KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
