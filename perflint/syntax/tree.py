@@ -14,6 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
 from perflint.syntax.file import SourceFile
+from perflint.syntax.qualnames import qualnames
 from perflint.syntax.walk import (
     APART,
     SOMETIMES,
@@ -74,6 +75,7 @@ class Tree:
         self._standing: dict[int, tuple[ast.AST, bool]] = {}
         #: By statement, the function around it, or the module.
         self._functions: dict[int, FunctionNode | ast.Module] = {}
+        self._qualnames: dict[int, str] = {}
         #: The lines as one text.
         self._text = ""
 
@@ -381,14 +383,10 @@ class Tree:
         return known
 
     def qualname(self, node: FunctionNode | ast.ClassDef) -> str:
-        """`Class.method`, `function.<locals>.inner`: Python's own `__qualname__`."""
-        parts = [node.name]
-        for outer in self.ancestors(node):
-            if isinstance(outer, FUNCTIONS):
-                parts += ["<locals>", outer.name]
-            elif isinstance(outer, ast.ClassDef):
-                parts.append(outer.name)
-        return ".".join(reversed(parts))
+        """`Class.method`, `function.<locals>.inner`: what summaries call it."""
+        if not self._qualnames:
+            self._qualnames = {id(one): name for name, one in qualnames(self.module)}
+        return self._qualnames[id(node)]
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span_of(node)

@@ -31,8 +31,9 @@ from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name, last_name
 from perflint.ir.summary import MODULE, Value
 from perflint.syntax.bindings import Binding, Definition
+from perflint.syntax.qualnames import qualnames
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
-from perflint.syntax.walk import blocks, children, has_blocks
+from perflint.syntax.walk import children
 from perflint.torch_model import frameworks, loaders, modules, wrappers
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 from perflint.torch_model.names import canonical, last
@@ -54,8 +55,7 @@ class Classes:
 
     def __init__(self, inference: Evaluating) -> None:
         self.inference = inference
-        self._nodes: dict[str, ast.AST | None] = {}
-        self._held: dict[int, dict[str, list[ast.AST]]] = {}
+        self._nodes: dict[str, ast.AST] = {}
         self._lambdas: dict[str, ast.Lambda] = {}
         self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
         self._buffers: dict[int, dict[str, ast.expr | None]] = {}
@@ -69,31 +69,10 @@ class Classes:
 
     def node(self, qualname: str) -> ast.AST | None:
         """The `def` or `class` of this file with a qualified name, linked."""
-        if qualname not in self._nodes:
-            self._nodes[qualname] = next(self._all_of(qualname), None)
-        return self._nodes[qualname]
-
-    def _all_of(self, qualname: str) -> Iterator[ast.AST]:
-        """All that have a qualified name, in the order of the source: what is defined again keeps its name."""
-        around, _, name = qualname.rpartition(".")
-        owner = around.removesuffix("<locals>").rstrip(".")
-        for holder in self._all_of(owner) if owner else (self.inference.tree.module,):
-            if isinstance(holder, FUNCTIONS) == around.endswith("<locals>"):
-                yield from self._held_by(holder).get(name, ())
-
-    def _held_by(self, holder: ast.AST) -> dict[str, list[ast.AST]]:
-        """The functions and classes right in a module, class or function, by name."""
-        known = self._held.get(id(holder))
-        if known is None:
-            known = self._held[id(holder)] = {}
-            stack = blocks(holder)[::-1]
-            while stack:
-                node = stack.pop()
-                if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-                    known.setdefault(node.name, []).append(node)
-                elif has_blocks(node):
-                    stack += reversed(blocks(node))
-        return known
+        if not self._nodes:
+            # What is defined again keeps its name: the first one has it.
+            self._nodes = dict(reversed(qualnames(self.inference.tree.module)))
+        return self._nodes.get(qualname)
 
     def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
         """The `def` or lambda of this file with a qualified name, linked."""

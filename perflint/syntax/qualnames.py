@@ -1,0 +1,44 @@
+"""The names of functions and classes in their file: `Class.method`, `function.<locals>.inner`.
+
+Python's own `__qualname__`, but a second function of a name (overloads, `if` and `else` variants, all those called `_`)
+gets a number: `convert~2`, as it has in summaries. What stands in it is `convert~2.<locals>.inner`. A class that is
+defined again keeps its name.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.syntax.walk import blocks, has_blocks
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def qualnames(module: ast.Module) -> list[tuple[str, ast.AST]]:
+    """All functions and classes of a file with their names, in the order of the source."""
+    found: list[tuple[str, ast.AST]] = []
+    taken: set[str] = set()
+    waiting: list[tuple[ast.AST, str]] = [(item, "") for item in reversed(module.body)]
+    while waiting:
+        node, owner = waiting.pop()
+        if isinstance(node, _FUNCTIONS):
+            name = _fresh(f"{owner}{node.name}", taken)
+            taken.add(name)
+            found.append((name, node))
+            owner = f"{name}.<locals>."
+        elif isinstance(node, ast.ClassDef):
+            found.append((f"{owner}{node.name}", node))
+            owner = f"{owner}{node.name}."
+        elif not has_blocks(node):
+            continue
+        waiting += [(item, owner) for item in reversed(blocks(node))]
+    return found
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}~{number}" in taken:
+        number += 1
+    return f"{name}~{number}"
