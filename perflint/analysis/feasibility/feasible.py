@@ -40,6 +40,7 @@ FEASIBLE = Feasibility(FOUND)
 INFEASIBLE = Feasibility(not FOUND)
 #: A function with one of these decorators runs without an object.
 _STATIC = frozenset({"staticmethod", "classmethod"})
+_NONE: Value = ("const", "NoneType", None)
 _FLOAT16 = frozenset({"torch.float16", "torch.half"})
 
 
@@ -131,7 +132,7 @@ class Paths:
         passed = self._handed(name, edge.caller, outer)
         if passed is None:
             return True
-        refs = [self._values.refs(value, scope) for value, scope in passed]
+        refs = [self._values.refs(value, scope) for value, scope in passed if value != _NONE]
         functions = [Scope(ref.path, ref.name) for found in refs for ref in found if ref.kind == FUNCTION]
         is_told = all(found and all(ref.kind == FUNCTION for ref in found) for found in refs)
         return not is_told or edge.callee in functions
@@ -147,10 +148,21 @@ class Paths:
         caller = outer[place].caller
         found: list[tuple[Value, Scope]] = []
         for value in self._values.passing.passed(outer[place], name).value or ():
-            is_name = type(value) is str and "." not in value
-            further = self._handed(value, caller, outer[place + 1 :]) if is_name else None
-            found += [(value, caller)] if further is None else further
+            found += self._traced(value, caller, outer[place + 1 :])
         return found or None
+
+    def _traced(self, value: Value, scope: Scope, outer: Calls) -> list[tuple[Value, Scope]]:
+        """A value followed to where it comes from: a parameter to what is passed, an attribute to the call that makes
+        its object passes.
+        """
+        further = None
+        if type(value) is str and "." not in value:
+            further = self._handed(value, scope, outer)
+        elif type(value) is str and value.startswith("self.") and value.count(".") == 1:
+            entry = next((call for call in outer if call.callee == scope and call.index >= 0), None)
+            kept = self._values.receivers.attribute(value, entry) if entry is not None else None
+            further = [kept] if kept is not None else None
+        return [(value, scope)] if further is None else further
 
     def _blocked(self, calls: Calls, scope: Scope, conditions: Conditions, world: World) -> Blocked | None:
         """The first condition on a way that does not hold, with where it is asked."""

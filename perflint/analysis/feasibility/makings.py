@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.options import Options
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.feasibility.parameters import own_parameters
+from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
-from perflint.ir.summary import MODULE, ClassFacts, FunctionFacts, Value
+from perflint.ir.summary import MODULE, SPREAD, CallFacts, ClassFacts, FunctionFacts, Value
 
 #: Past so many calls that make objects of a class, one of them is taken to be open.
 _MOST = 40
 #: What is asked of a class without making anything of it, or its bases.
 _ASKING = frozenset({"isinstance", "issubclass", "super", "hasattr"})
+#: What no run fulfils.
+_NEVER: tuple[Value, bool] = (("const", "bool", False), True)
 #: What makes an object of the class that a method stands in.
 _MAKING_ITS_OWN = frozenset({"cls", "__class__", "type"})
 #: Decorators that hand a class to nobody.
@@ -52,13 +55,28 @@ class Makings:
         made: list[Making] = []
         for scope, _, call in self._options.makings(cls):
             if last_name(call.func) != "replace":
-                made.append(Making(scope, self._facts(scope).conditions_at(call.line, call.column)))
+                fits = all(self._takes(ref, call) for ref in self._resolver.refs(call.func, scope) if ref in family)
+                conditions = self._facts(scope).conditions_at(call.line, call.column)
+                made.append(Making(scope, conditions if fits else (_NEVER, *conditions)))
         if not made or len(made) > _MOST:
             return None
         makers = {outer for item in made for outer in self._around(item.scope)}
         if any(self._is_handed_over(item, makers, family) for item in family):
             return None
         return tuple(made)
+
+    def _takes(self, cls: Ref, call: CallFacts) -> bool:
+        """Whether the constructor of a class may take what a call gives: with another keyword it raises."""
+        method = self._resolver.method(Ref(INSTANCE, cls.path, cls.name), "__init__")
+        given = [key for key, _ in call.keywords]
+        if method is None or "" in given or SPREAD in given or self._resolver.method(cls, "__new__") is not None:
+            return True
+        facts = self._resolver.summaries[method.path].functions[method.name]
+        params = own_parameters(facts)
+        if facts.decorators or len(params) + 1 < len(facts.params):
+            return True  # it takes anything
+        by_place = [param for param in params if not param.name.startswith("=")]
+        return len(call.args) <= len(by_place) and {param.name.lstrip("=") for param in params}.issuperset(given)
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self._resolver.summaries[scope.path].functions[scope.function]
@@ -87,6 +105,9 @@ class Makings:
                 continue
             if any(target.rpartition(".")[2] == name != bound for bound, target in summary.imports.items()):
                 return True  # it goes by another name there
+            meant = self._resolver.refs(name, Scope(path, MODULE))
+            if meant and not any(ref in family for ref in meant):
+                continue  # another one goes by its name there
             for qualname in self._mentions(name, path, cls):
                 scope, facts = Scope(path, qualname), summary.functions[qualname]
                 if any(_holds(value, name) for value in _values(facts)):

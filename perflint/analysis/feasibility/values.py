@@ -17,6 +17,7 @@ from perflint.analysis.feasibility.options import CONFIG_NAMES, OPTION_NAMES, Op
 from perflint.analysis.feasibility.parameters import Passed, Passing
 from perflint.analysis.feasibility.presence import Presence
 from perflint.analysis.feasibility.raising import Raising
+from perflint.analysis.feasibility.receivers import Receivers
 from perflint.analysis.feasibility.worlds import Frame, World
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_property
@@ -63,6 +64,7 @@ class Values:
         self._torch = torch
         self.options = Options(resolver, configured)
         self.passing = Passing(resolver, graph, roots)
+        self.receivers = Receivers(resolver)
         self.presence = Presence(resolver, self.options)
         self.raising = Raising(resolver, self.presence)
         self._fixpoint = Fixpoint()
