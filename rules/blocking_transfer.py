@@ -82,6 +82,7 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
+    - Numbers copied just behind another wait, and batches of a pass that trains nothing and ends by reading its results.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 
@@ -117,7 +118,7 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(_blocks, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if is_pass(copy.call, ctx) and (emptied is not None or is_waited_for_next(node, ctx)):
+        if is_pass(copy.call, ctx) and (emptied is not None or _waits_in_any_case(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
@@ -140,9 +141,8 @@ class BlockingTransfer(Rule):
         copy = data_copy_at(node, ctx)
         if copy is None:
             return
-        emptied = emptied_by(copy.node, ctx)
-        if is_pass(copy.node, ctx) and (emptied is not None or is_waited_for_next(copy.node, ctx)):
-            return
+        if emptied_by(copy.node, ctx) is not None or (is_pass(copy.node, ctx) and _waits_in_any_case(copy.node, ctx)):
+            return  # a few numbers, which nobody waits for
         yield self.finding(
             node,
             ctx,
@@ -151,7 +151,7 @@ class BlockingTransfer(Rule):
             advice=_advice_for_data(copy, ctx),
             fix=_fix_for_data(copy, ctx),
             confidence=min(self.confidence, copy.certainty),
-            impact=impact_at(copy.node, ctx) if emptied is None else Impact.LOW,
+            impact=impact_at(copy.node, ctx),
             block=first_of_block(copy.node, ctx),
         )
 
@@ -179,6 +179,14 @@ class BlockingTransfer(Rule):
             impact=Impact.LOW if is_pass(node, ctx) else Impact.MEDIUM,
             related=() if again is None else (ctx.hop(again, ctx.text(again)),),
         )
+
+
+def _waits_in_any_case(node: ast.AST, ctx: Context) -> bool:
+    """Whether the host reads what is made of a copy, soon or before the iteration ends: then nothing is queued where
+    the next one begins.
+    """
+    found = ctx.phase(node)
+    return is_waited_for_next(node, ctx) or (found.ends_in_reads and found.confidence >= Confidence.MEDIUM)
 
 
 def _blocks(region: ast.AST, ctx: Context) -> dict[int, Copy]:

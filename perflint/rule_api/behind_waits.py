@@ -8,6 +8,7 @@ value is wanted on the host. Where a finding tells of it, the waits behind it ar
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from perflint.rule_api.rule import Rule
 
 __all__ = ["Behind", "behind", "told"]
+
+#: So many waits in a row cost something, whatever each of them waits for.
+_MANY = 4
 
 
 class Behind(NamedTuple):
@@ -78,7 +82,7 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
     for finding, wait in found:
         if wait is None:
             yield finding
-        elif wait.is_repeated:
+        elif (finding.code, wait.first) in repeated:
             yield replace(finding, block=repeated[finding.code, wait.first])
         elif wait.first is not None and any(_covers(span, wait.first) for span in everywhere):
             yield finding
@@ -89,14 +93,15 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
 
 
 def _firsts_repeated(found: Collection[tuple[Finding, Behind | None]]) -> dict[tuple[str, Span | None], Span]:
-    """By rule and wait, where the block of what is repeated behind it begins: there, where the rule tells of that wait,
-    or at the first one that is repeated.
+    """By rule and wait, where the block of what is repeated behind it begins, in a loop or line by line: there, where
+    the rule tells of that wait, or at the first one that is repeated.
     """
+    counts = Counter((finding.code, wait.first) for finding, wait in found if wait is not None)
     own = {(finding.code, finding.span) for finding, _ in found}
     firsts: dict[tuple[str, Span | None], Span] = {}
     for finding, wait in found:
-        if wait is not None and wait.is_repeated and wait.first is not None:
-            key = (finding.code, wait.first)
+        key = (finding.code, None if wait is None else wait.first)
+        if wait is not None and wait.first is not None and (wait.is_repeated or counts[key] >= _MANY):
             firsts[key] = wait.first if key in own else min(finding.span, firsts.get(key, finding.span))
     return firsts
 

@@ -138,8 +138,10 @@ def wait_of_call(node: ast.AST, ctx: FileFacts) -> Hop | None:
 
 
 def surely_waits(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether a wait is certain: not `.cpu()` of what may be an array, nor a test of what may be a number."""
-    if not isinstance(node, (ast.Call, ast.Subscript)):
+    """Whether a wait is certain and stays: not `.cpu()` of what may be an array, nor a test of what may be a number; a
+    copy to the device can be made without waiting.
+    """
+    if not isinstance(node, (ast.Call, ast.Subscript)) or ctx.once(_change_but_copies, node) is transfer.NOTHING:
         return False
     if isinstance(node, ast.Call) and callee_name(node) in _READERS and ctx.project_target(node.func) is None:
         return device_read(node, ctx) is not None
