@@ -82,7 +82,7 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - Numbers copied just behind another wait, and batches of a pass that trains nothing and ends by reading its results.
+    - A few numbers behind another wait, and batches of an evaluation whose every step ends by reading its results.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 
