@@ -304,6 +304,7 @@ def _are_kept(found: _Scores, ctx: Context) -> bool:
         for use in ctx.inference.flow.uses_of(item):
             outer = ctx.tree.parent(use)
             described = isinstance(outer, ast.Attribute) and outer.attr in _DESCRIPTIONS
+            described |= isinstance(outer, ast.Call) and callee_name(outer) == "type_as" and use in outer.args
             scaled_in_place = any(outer is other.node for other in found.definitions.values())
             if not (id(use) in found.names or described or scaled_in_place or _is_mask_part(use, found)):
                 return True
