@@ -5,7 +5,7 @@ from __future__ import annotations
 #: Calls that resolve to nothing a program defines and that carry nothing into it.
 DULL_CALLS = frozenset(
     "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
-    "issubclass vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
+    "vars dir locals globals ValueError TypeError RuntimeError KeyError NotImplementedError AssertionError "
     "AttributeError ImportError IndexError dict list tuple set frozenset enumerate zip super getattr setattr slice "
     "bytes partial staticmethod classmethod property reversed callable".split()
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
+from perflint.analysis.names.imports import folders_in
 from perflint.ir.summary import Summary
 
 _SEPARATORS = str.maketrans(dict.fromkeys("./:-", " "))
@@ -55,9 +56,8 @@ class Texts:
         return found
 
     def folders(self, path: str) -> list[str]:
-        """The packages below which a file may look for modules: `models.` of `import_module(f"models.{name}")`."""
-        words = (word.rstrip("{").replace("/", ".") for word in self._summaries[path].texts.split())
-        return [word.strip(".") for word in words if word.endswith(".")]
+        """The packages below which a file may look for modules."""
+        return folders_in(self._summaries[path].texts)
 
 
 def _plain(name: str) -> str:

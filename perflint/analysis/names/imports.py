@@ -35,6 +35,8 @@ class Imports:
         self._exported: dict[tuple[str, str], Refs] = {}
         #: By file, the classes that may be looked up in it by text.
         self._offers: dict[str, Refs] = {}
+        #: By file, the modules below the packages that its texts name.
+        self._below: dict[str, Refs] = {}
 
     def forget(self) -> None:
         """Drop what was concluded before it was known what callers pass."""
@@ -122,6 +124,20 @@ class Imports:
                 self._offers[path] = known
         return known
 
+    def below_texts(self, path: str) -> Refs:
+        """The modules that a file may import by a name that it computes: those right below the packages that its texts
+        begin with, as in `import_module("models." + name)`.
+        """
+        known = self._below.get(path)
+        if known is None:
+            folders = tuple(f".{folder}" for folder in folders_in(self._summaries[path].texts))
+            found = [other for other in self._summaries if folders and self._parent(other).endswith(folders)]
+            known = self._below[path] = tuple([record(Ref, (MODULE_REF, other, "")) for other in found])
+        return known
+
+    def _parent(self, path: str) -> str:
+        return f".{self._modules.name_of(path).rpartition('.')[0]}"
+
     def _offered(self, path: str, depth: int) -> tuple[dict[Ref, None], int]:
         """The public classes of a module, and how many public functions there are beside them."""
         summary = self._summaries[path]
@@ -161,6 +177,12 @@ class Imports:
                     return found
         submodule = self._modules.find(f"{self._modules.name_of(path)}.{name}", path)
         return (Ref(MODULE_REF, submodule, ""),) if submodule and submodule != path else ()
+
+
+def folders_in(texts: str) -> list[str]:
+    """The packages below which a file may look for modules: `models.` of `import_module(f"models.{name}")`."""
+    words = (word.rstrip("{").replace("/", ".") for word in texts.split())
+    return [folder for word in words if word.endswith(".") and (folder := word.strip("."))]
 
 
 def _is_public(name: str) -> bool:

@@ -15,6 +15,7 @@ from perflint.analysis.names.refs import (
     FUNCTION,
     IDENTITY,
     INSTANCE,
+    MODULE_REF,
     ParamValues,
     Ref,
     Refs,
@@ -59,6 +60,8 @@ class Resolving(Protocol):
     ) -> Iterator[tuple[Value, Scope]]: ...
 
     def is_loader(self, ref: Ref) -> bool: ...
+
+    def offered(self, path: str) -> Refs: ...
 
     def has_loader(self, refs: Refs) -> bool: ...
 
@@ -143,6 +146,11 @@ class Iteration:
 
     def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
         refs = self.resolver.refs(value, scope)
+        if type(value) is str and value.endswith(".__dict__"):
+            for ref in refs:
+                if ref.kind == MODULE_REF:
+                    yield from self.resolver.offered(ref.path)
+            return
         if refs and self.resolver.has_loader(refs):
             yield Ref(BATCH, "", "")
 

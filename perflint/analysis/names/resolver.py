@@ -369,7 +369,7 @@ class Resolver:
             # What is imported by a computed name is unknown, not the import machinery's.
             if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
                 return self.imports.imported(args[0][2], scope.path)
-            return ()
+            return self.imports.below_texts(scope.path)
         if callee.name == "builtins.next" and args:
             return self.elements(args[0], scope, None)
         if callee.name.rpartition(".")[2] in _FACTORIES:
@@ -453,12 +453,23 @@ class Resolver:
             index = nesting.positions(facts).get(name)
             if name in facts.binds:
                 found = self.any_of(facts.binds[name], where)
+                if len(found) > 1:
+                    found = self._asked_for(name, facts, where, found)
                 if found or index is None or not all(wraps(value, name) for value in facts.binds[name]):
                     return found
             # `model = DataParallel(model)` is what callers pass.
             if index is not None:
                 return self._param(facts, index, where)
         return ()
+
+    def _asked_for(self, name: str, facts: FunctionFacts, scope: Scope, found: Refs) -> Refs:
+        """Of the classes that a name may be, those below the one that `issubclass(cls, Base)` asks for."""
+        for call in facts.calls:
+            if call.func == "issubclass" and len(call.args) == 2 and call.args[0] == name:
+                wanted = {ref for ref in self.refs(call.args[1], scope) if ref.kind == CLASS}
+                if wanted:
+                    found = tuple([ref for ref in found if ref.kind != CLASS or wanted.intersection(self.mro(ref))])
+        return found
 
     def _global(self, name: str, module: Scope, facts: FunctionFacts) -> Refs:
         """What a name at module level refers to, imports and builtins included."""
@@ -522,7 +533,7 @@ class Resolver:
     def attribute(self, ref: Ref, name: str) -> Refs:
         """What `name` of a thing may be; of a library's thing, a name below its own."""
         if ref.kind == MODULE_REF:
-            return self.imports.exported(ref.path, name)
+            return (ref,) if name == "__dict__" else self.imports.exported(ref.path, name)
         if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
             if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
                 return (ref,)
