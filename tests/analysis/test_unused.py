@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from typing import Any
 
 import pytest
 
+from perflint.analysis.call_graph.unused import Unused
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.ir.survey import survey
@@ -320,3 +323,23 @@ def test_without_a_configuration_in_the_tree_what_a_text_makes_may_be_anything()
     files = {"main": LOOKED_UP, "nets": module("Small", "Large")}
     assert heats(program(configured=frozenset({"readme"}), **files), "Large.forward") == ["once"]
     assert heats(program(configured=frozenset(), **files), "Large.forward") == ["step"]
+
+
+def test_what_is_imported_by_computed_names_has_nothing_followed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[tuple[str, str]] = []
+    follow = Unused._follow
+
+    def noted(self: Unused, node: tuple[str, str], found: Any) -> None:
+        followed.append(node)
+        follow(self, node, found)
+
+    monkeypatch.setattr(Unused, "_follow", noted)
+    names = [f"Net{number}" for number in range(20)]
+    program(
+        train=TRAIN.format(imports="import importlib\nfrom nets import find", made="find('Net3')()"),
+        nets="import importlib\ndef find(name):\n    return getattr(importlib.import_module(name), name)\n",
+        zoo=module(*names),
+    )
+    # Once from all that is run, and once from what trains.
+    assert followed
+    assert max(Counter(followed).values()) <= 2
