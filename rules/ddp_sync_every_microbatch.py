@@ -253,12 +253,15 @@ def _wrapped(ctx: Context) -> Confidence | None:
         # A method found by its name alone may be anybody's.
         if edge.confidence is Confidence.HIGH
     }
-    around = [there for path in sorted({ctx.path} | called) if (there := ctx.at(path)) is not None]
-    if any(map(_is_passed_by, around)):
+    certainty = Confidence.HIGH if _wraps(program, ctx.path) else None
+    if certainty is None and any(_wraps(program, path) for path in sorted(called)):
+        certainty = Confidence.MEDIUM
+    if certainty is None:
         return None
-    if _wraps(program, ctx.path):
-        return Confidence.HIGH
-    return Confidence.MEDIUM if any(_wraps(program, path) for path in sorted(called)) else None
+    # Asked last, and of files with the word alone: it goes through the trees of all that is called.
+    paths = [path for path in sorted({ctx.path} | called) if program.mentions(("module",), (path,))]
+    around = [there for path in paths if (there := ctx.at(path)) is not None]
+    return None if any(map(_is_passed_by, around)) else certainty
 
 
 def _is_passed_by(ctx: Context) -> bool:
