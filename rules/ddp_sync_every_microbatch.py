@@ -117,6 +117,7 @@ class DdpSyncEveryMicrobatch(Rule):
             advice="Run the forward and backward passes of all but the last micro-batch under `no_sync()`.",
             confidence=certainty,
             related=(ctx.hop(step, "the optimizer step of these micro-batches"),),
+            block=step,
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.phases.for_people import waits_for_person
 from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.program import Program
 from perflint.errors import SourceError
@@ -189,6 +190,8 @@ def _worth_telling(found: Collection[tuple[Located, Behind | None]]) -> list[Loc
 def _shown(finding: Finding, node: ast.AST, at_least: Heat, context: Context) -> Finding | None:
     """A finding as it is shown; None where what is said to run on every step does not."""
     if finding.heat >= Heat.STEP <= at_least and beside_own_training(node, context):
+        return None
+    if finding.heat >= Heat.STEP and waits_for_person(node, context):
         return None
     return as_feasible(finding, _at(finding.span, node, context.tree), context)
 
