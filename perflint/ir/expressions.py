@@ -34,6 +34,7 @@ from perflint.ir.notation import (
     lambda_name,
     may_name_code,
     path_of,
+    text_template,
     value_of,
 )
 from perflint.ir.questions import answered, note_test
@@ -375,14 +376,14 @@ class Expressions(Targets):
                 self.scope.arms += [(before, is_and, item) for before in node.values[:place]]
         return either(values) if depth > 0 else None
 
-    def operation(self, node: ast.BinOp, _depth: int) -> Value:
+    def operation(self, node: ast.BinOp, depth: int) -> Value:
         # Sums of strings may be thousands long: walked in a loop, not by recursion.
         left: ast.expr = node
         while type(left) is ast.BinOp:
             self.visit(left.right)
             left = left.left
         self.visit(left)
-        return None
+        return text_template(node) if depth > 0 else None
 
     def unary(self, node: ast.UnaryOp, _depth: int) -> Value:
         self.visit(node.operand)
@@ -393,13 +394,13 @@ class Expressions(Targets):
         self.many(node.comparators)
         return None
 
-    def formatted(self, node: ast.JoinedStr, _depth: int) -> Value:
+    def formatted(self, node: ast.JoinedStr, depth: int) -> Value:
         for part in node.values:
             if type(part) is ast.FormattedValue:
                 self.visit(part.value)
                 if part.format_spec is not None:
                     self.visit(part.format_spec)
-        return None
+        return text_template(node) if depth > 0 else None
 
     def named(self, node: ast.NamedExpr, depth: int) -> Value:
         value = self.value(node.value, depth or DEPTH)

@@ -67,8 +67,35 @@ def value_of(node: ast.expr | None, depth: int = DEPTH) -> Value:
             return ("table", value_of(node.value, depth - 1), value_of(node.generators[0].iter, depth - 1))
         case ast.Lambda():
             return ("lambda", lambda_name(node))
+        case ast.JoinedStr() | ast.BinOp():
+            return text_template(node)
         case _:
             return None
+
+
+def text_template(node: ast.JoinedStr | ast.BinOp) -> Value:
+    """`f"models.{name}"`, `"models/" + name` and `"models/%s.py" % name`, written as `"models.{}".format()` is, where
+    the text may be the path or the name of a module: it holds no blank, and a separator.
+    """
+    if type(node) is ast.JoinedStr:
+        parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+        text = "".join(part for part in parts if isinstance(part, str))
+    elif not isinstance(node, ast.BinOp) or not isinstance(node.left, ast.Constant):
+        return None
+    elif isinstance(node.left.value, str) and isinstance(node.op, (ast.Add, ast.Mod)):
+        end = node.right.value if isinstance(node.right, ast.Constant) and isinstance(node.right.value, str) else "{}"
+        text = node.left.value + (end if isinstance(node.op, ast.Add) else "")
+    else:
+        return None
+    text = text.replace("%s", "{}")
+    is_one = len(text) <= LONGEST_TEXT and ("." in text or "/" in text)
+    if not is_one or not text.replace("{}", "x").translate(_SEPARATORS).isidentifier():
+        return None
+    return ("call", ("attr", ("const", "str", text), "format"), (), ())
+
+
+#: What stands between the words of a module's name or path.
+_SEPARATORS = str.maketrans(dict.fromkeys("./-", "_"))
 
 
 #: Of longer tuples and lists of literals only the beginning is kept; of dicts twice as much.

@@ -16,6 +16,7 @@ from perflint.analysis.names.fitting import may_take
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.imports import Imports
 from perflint.analysis.names.iteration import Iteration
+from perflint.analysis.names.loaded_modules import LoadedModules
 from perflint.analysis.names.module_names import ModuleTable, annotated_names
 from perflint.analysis.names.nesting import Nesting
 from perflint.analysis.names.refs import (
@@ -100,6 +101,7 @@ class Resolver:
         self._with_loader: dict[int, tuple[Refs, bool]] = {}
         self._optimizers: dict[Scope, frozenset[str]] = {}
         self.imports = Imports(self, modules)
+        self.loaded_modules = LoadedModules(self)
 
     def optimizers(self, scope: Scope) -> frozenset[str]:
         """What a function uses as optimizers, by name."""
@@ -336,7 +338,7 @@ class Resolver:
         if callee.kind == CLASS:
             return (record(Ref, (INSTANCE, callee.path, callee.name)),)
         if callee.kind == FUNCTION:
-            found = self.returned(callee, value, scope)
+            found = self.loaded_modules.through(callee, value, scope) or self.returned(callee, value, scope)
             return self.contents.chosen(found, callee, value, scope) if len(found) > 1 else found
         if callee.kind == INSTANCE:
             method = self.method(callee, "forward") or self.method(callee, "__call__")
@@ -365,11 +367,12 @@ class Resolver:
             return self.refs(args[index], scope)
         if callee.name == "builtins.getattr" and len(args) > 1:
             return self._by_text(args[0], args[1], scope)
-        if callee.name in _IMPORTERS:
-            # What is imported by a computed name is unknown, not the import machinery's.
-            if args and isinstance(args[0], tuple) and args[0][0] == "const" and isinstance(args[0][2], str):
-                return self.imports.imported(args[0][2], scope.path)
-            return self.imports.below_texts(scope.path)
+        if callee.name in _IMPORTERS and args and isinstance(args[0], tuple) and args[0][0] == "const":
+            return self.imports.imported(args[0][2], scope.path) if isinstance(args[0][2], str) else ()
+        loaded = self.loaded_modules.loaded(callee.name, value, scope)
+        if loaded is not None:
+            # What is imported by a name that nobody knows is of the folders that the texts tell, not the machinery's.
+            return loaded or (self.imports.below_texts(scope.path) if callee.name in _IMPORTERS else ())
         if callee.name == "builtins.next" and args:
             return self.elements(args[0], scope, None)
         if callee.name.rpartition(".")[2] in _FACTORIES:
