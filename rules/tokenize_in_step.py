@@ -20,6 +20,7 @@ from perflint.api import (
     modules,
     walk,
 )
+from perflint.api.gradients import is_of_the_host
 from perflint.api.names import TOKENIZER
 from perflint.api.phases import runs_rarely
 
@@ -120,7 +121,7 @@ def _is_tokenizer(node: ast.expr, ctx: Context) -> bool:
         return False
     if not isinstance(node, (ast.Name, ast.Attribute)) or any(ref.path for ref in ctx.refs(node)):
         return False  # a tokenizer of the project's own may be anything, such as a module that quantizes images
-    return bool(TOKENIZER.search(ctx.text(node).rpartition(".")[2]))
+    return bool(TOKENIZER.search(ctx.text(node).rpartition(".")[2])) and not is_of_the_host(node, ctx)
 
 
 def _is_in_step(node: ast.Call, ctx: Context) -> bool:

@@ -146,6 +146,7 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL702-scaler-with-bfloat16/kept_for_checkpoints",
     ),
     "several at once": (
+        "TPL201-sync-in-hot-loop/helpers_with_other_callers",
         "TPL201-sync-in-hot-loop/what_no_call_asks_for",
         "TPL107-alloc-then-transfer/once_per_epoch",
         "TPL308-grad-in-evaluation/results_only_read",

@@ -9,9 +9,13 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import is_forward, is_method_of_values
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
 from perflint.analysis.naming.models import LOSS, MODEL, NEEDS_GRADIENTS
+from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
+
+#: Libraries whose objects run on the host.
+_WITHOUT_TENSORS = frozenset("numpy scipy pandas sklearn csv re json xgboost lightgbm statsmodels".split())
 
 
 def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
@@ -31,7 +35,23 @@ def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
         name = name_of_whole(model)
     if not (node.args or node.keywords) or not MODEL.search(name):
         return False
-    return not (ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None)
+    if ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None:
+        return False
+    return not is_of_the_host(model, ctx)
+
+
+def is_of_the_host(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether something is made by a library that has no tensors, or is a method of a text or an array, whatever it is
+    called: `model = np.poly1d(parts)`.
+    """
+    made = [item for item in ctx.inference.origins(node) if item is not node]
+    return bool(made) and all(_is_made_on_the_host(item, ctx) for item in made)
+
+
+def _is_made_on_the_host(value: ast.expr, ctx: FileFacts) -> bool:
+    if isinstance(value, ast.Call):
+        return (ctx.target(value.func) or "").partition(".")[0] in _WITHOUT_TENSORS
+    return isinstance(value, ast.Attribute) and ctx.kind(value.value).tag in (Tag.STRING, Tag.ARRAY)
 
 
 def makes_instance(func: ast.expr) -> bool:
