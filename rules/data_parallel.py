@@ -132,8 +132,10 @@ def _is_without_device(node: ast.Call, ctx: Context) -> bool:
 
 
 def _is_offered(node: ast.Call, ctx: Context) -> bool:
-    """Whether a function, a class or a test around it is there for it, so that a user has chosen it."""
-    if any(DATA_PARALLEL.search(name) for name in ctx.scope(node).function.split(".")):
+    """Whether a test around it is there for it, or a class that is one of several ways to run: a user has chosen it.
+    That a function says in its name what it does tells nothing of who calls it.
+    """
+    if DATA_PARALLEL.search(ctx.facts(node).in_class):
         return True
     asked = (test for test, _ in ctx.conditions(node) if DATA_PARALLEL.search(ctx.text(test)))
     return any(not asks_hardware(test, ctx) for test in asked)
