@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.api import (
+    CLASS,
     Calls,
     Confidence,
     Context,
@@ -15,6 +16,7 @@ from perflint.api import (
     Heat,
     Impact,
     Program,
+    Ref,
     Rule,
     Scope,
     callee_name,
@@ -193,10 +195,19 @@ def _optimizer_steps(function: ast.AST, ctx: Context) -> dict[int | None, list[a
     """The optimizers' steps in a function, by the id of the loop right around each."""
     found: dict[int | None, list[ast.Call]] = {}
     for part in ctx.walk(function):
-        if isinstance(part, ast.Call) and callee_name(part) == "step" and ctx.effects(part).does(Effect.STEPS):
+        if isinstance(part, ast.Call) and callee_name(part) == "step" and _is_of_optimizer(part, ctx):
             around = ctx.loops(part)
             found.setdefault(id(around[0]) if around else None, []).append(part)
     return found
+
+
+def _is_of_optimizer(step: ast.Call, ctx: Context) -> bool:
+    """Whether a step is an optimizer's, also of one whose class the project has written itself."""
+    if ctx.effects(step).does(Effect.STEPS):
+        return True
+    made = ctx.refs(step.func.value) if isinstance(step.func, ast.Attribute) else ()
+    bases = (ctx.program.resolver.base_names(Ref(CLASS, ref.path, ref.name)) for ref in made if ref.path)
+    return any("torch.optim.Optimizer" in names for names in bases)
 
 
 def _steps_itself(node: ast.Call, ctx: Context) -> bool:
