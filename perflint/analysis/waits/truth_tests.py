@@ -133,7 +133,13 @@ def _sides(leaf: ast.expr) -> Iterator[ast.expr]:
 
 def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
     """How sure it is that a device tensor is asked; None where that is not known."""
-    if isinstance(leaf, (ast.Constant, ast.JoinedStr)) or asks_the_host(leaf, ctx):
+    if isinstance(leaf, (ast.Constant, ast.JoinedStr)):
+        return None
+    if isinstance(leaf, ast.UnaryOp) and isinstance(leaf.op, ast.Invert):
+        return certainty_asked(leaf.operand, ctx)  # `~x.any()` is as much a tensor as `x.any()`
+    if (found := _searched(leaf, ctx)) is not None:
+        return found
+    if asks_the_host(leaf, ctx):
         return None
     through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
     if through is not None:
@@ -148,7 +154,25 @@ def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
         return found
     if isinstance(leaf, ast.Subscript):
         return found if _is_surely_tensor(leaf.value, ctx) and not isinstance(leaf.slice, ast.Slice) else None
-    return found if isinstance(leaf, ast.Name) and _is_row_of_tensor(leaf, ctx) else None
+    is_tensor = isinstance(leaf, ast.Name) and (_is_row_of_tensor(leaf, ctx) or _is_reduced(leaf, ctx))
+    return found if is_tensor else None
+
+
+def _searched(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that `0 in target` looks for a number in a device tensor: compared there, read by the host."""
+    if not (isinstance(leaf, ast.Compare) and len(leaf.ops) == 1 and isinstance(leaf.ops[0], (ast.In, ast.NotIn))):
+        return None
+    looked_for, within = ctx.kind(leaf.left), leaf.comparators[0]
+    is_number = looked_for.tag is Tag.NUMBER or looked_for.is_tensor
+    return certainty_on_device(within, ctx) if is_number and ctx.kind(within).tag is Tag.TENSOR else None
+
+
+def _is_reduced(leaf: ast.Name, ctx: FileFacts) -> bool:
+    """Whether a name holds what calls reduced to one value, on every way to the test: `wrong = torch.any(x < 0)`."""
+    made = ctx.inference.origins(leaf)
+    return bool(made) and all(
+        isinstance(one, ast.Call) and ctx.kind(one).tag is Tag.TENSOR and ctx.kind(one).scalar for one in made
+    )
 
 
 def _is_surely_tensor(node: ast.expr, ctx: FileFacts) -> bool:
