@@ -35,4 +35,4 @@ def test_files_tell_what_one_file_tells(name: str) -> None:
         for finding in testing.checked(parts.texts, rules).findings
     }
     lost, new = whole - apart - placed, apart - whole
-    assert not lost and not new, f"lost {sorted(lost)}, new {sorted(new)}"
+    assert (lost, new) == (set(), set())
