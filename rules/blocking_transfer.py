@@ -141,8 +141,11 @@ class BlockingTransfer(Rule):
         copy = data_copy_at(node, ctx)
         if copy is None:
             return
-        if emptied_by(copy.node, ctx) is not None or (is_pass(copy.node, ctx) and _waits_in_any_case(copy.node, ctx)):
+        emptied, trains = emptied_by(copy.node, ctx), not is_pass(copy.node, ctx)
+        if emptied is not None and not (trains and _is_later(emptied, copy.node, ctx)):
             return  # a few numbers, which nobody waits for
+        if not trains and _waits_in_any_case(copy.node, ctx):
+            return
         yield self.finding(
             node,
             ctx,
@@ -151,7 +154,7 @@ class BlockingTransfer(Rule):
             advice=_advice_for_data(copy, ctx),
             fix=_fix_for_data(copy, ctx),
             confidence=min(self.confidence, copy.certainty),
-            impact=impact_at(copy.node, ctx),
+            impact=impact_at(copy.node, ctx) if emptied is None else Impact.LOW,
             block=first_of_block(copy.node, ctx),
         )
 
@@ -179,6 +182,11 @@ class BlockingTransfer(Rule):
             impact=Impact.LOW if is_pass(node, ctx) else Impact.MEDIUM,
             related=() if again is None else (ctx.hop(again, ctx.text(again)),),
         )
+
+
+def _is_later(wait: Hop, node: ast.expr | ast.stmt, ctx: Context) -> bool:
+    """Whether a wait ends the iteration before: a read that can be put off, and then the copy waits in its place."""
+    return wait.path == ctx.path and wait.line > node.lineno
 
 
 def _waits_in_any_case(node: ast.AST, ctx: Context) -> bool:
