@@ -7,10 +7,10 @@ from perflint.observe.trace import Event, Frame, LineCount, Observation, Phase, 
 
 MODEL = """\
 import torch
-
-
 class Net(torch.nn.Module):
+    layer = torch.nn.Linear(8, 8)
     def forward(self, x, mask):
+        x = self.layer(x)
         kept = x[mask]
         return self.layer(kept)
 """

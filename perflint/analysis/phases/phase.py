@@ -87,6 +87,8 @@ def _contents(facts: FunctionFacts) -> _Contents:
     for fact in facts.does:
         if fact.kind == READS:
             context = by_place.at((fact.line, fact.column))
+            if context >= 0 and facts.contexts[context].kind in ("asked", "plain"):
+                continue  # `x.item() if wanted else 0`: not in each iteration, as far as anybody knows
             for loop in facts.loops_around(context):
                 found.reads.setdefault(loop, []).append(context)
     for at, item in enumerate(facts.contexts):
