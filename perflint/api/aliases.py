@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from perflint.analysis.aliases.accumulators import (
+    Accumulated,
+    accumulated,
+    begins_here,
+    is_read_for_numbers,
+    outlives_iteration,
+    uses_of_accumulated,
+)
 from perflint.analysis.aliases.modules import (
     comes_from,
     is_only_looped_over,
@@ -15,14 +23,20 @@ from perflint.analysis.aliases.read_only import unread
 from perflint.analysis.aliases.writes import changes_later, is_written_in
 
 __all__ = [
+    "Accumulated",
+    "accumulated",
+    "begins_here",
     "changes_later",
     "comes_from",
     "is_only_looped_over",
     "is_owned",
     "is_part",
+    "is_read_for_numbers",
     "is_same",
     "is_written_in",
     "loads_in_its_own_way",
+    "outlives_iteration",
     "takes_in_others",
     "unread",
+    "uses_of_accumulated",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from perflint.analysis.effects.kept_by_calls import holds_walked_back, is_part_of_walked_back, kept_by_call
+from perflint.analysis.effects.kept_by_calls import kept_by_call
+from perflint.analysis.gradients.carried import GRAPH_CARRIERS, carries_graph, may_carry_graph
 from perflint.analysis.gradients.escaping import (
     grows_argument,
     handed_out,
@@ -54,6 +55,7 @@ from perflint.analysis.gradients.model_calls import (
     may_differentiate,
     name_of_whole,
 )
+from perflint.analysis.gradients.number_uses import becomes_text, reads_number
 from perflint.analysis.gradients.results import (
     Followed,
     forwards_behind,
@@ -62,33 +64,49 @@ from perflint.analysis.gradients.results import (
     may_hold_parameters,
     switches_itself,
 )
+from perflint.analysis.gradients.walked_back import (
+    goes_back,
+    holds_walked_back,
+    is_itself_walked_back,
+    is_part_of_walked_back,
+    is_walked_back,
+    is_walked_back_with,
+    value_of_sum,
+)
+from perflint.analysis.values.own_tensors import has_own_tensors
 
 __all__ = [
     "ASKING",
     "CHANGES",
     "DRAWS",
     "FORWARD_METHODS",
+    "GRAPH_CARRIERS",
     "Behind",
     "Followed",
     "arguments",
     "arguments_by_name",
     "asks_for_gradients",
+    "becomes_text",
+    "carries_graph",
     "evaluated",
     "evaluating_forwards",
     "evaluating_passes",
     "first_with_gradients",
     "forward_behind",
     "forwards_behind",
+    "goes_back",
     "goes_to_numpy",
     "gradients_in_reach",
     "grows_argument",
     "handed_out",
     "has_fast_path",
     "has_no_graph",
+    "has_own_tensors",
     "holds_walked_back",
     "is_changed",
     "is_forward",
     "is_given_counts",
+    "is_itself_walked_back",
     "is_loss_function",
     "is_loss_name",
     "is_method_of_values",
@@ -100,15 +118,19 @@ __all__ = [
     "is_scripted",
     "is_under_autocast",
     "is_volatile",
+    "is_walked_back",
+    "is_walked_back_with",
     "kept_by_call",
     "learns",
     "made_from_forwards",
     "makes_instance",
+    "may_carry_graph",
     "may_differentiate",
     "may_hold_parameters",
     "may_learn",
     "name_of_whole",
     "outlasting",
+    "reads_number",
     "run_by_helper",
     "runs_every_turn",
     "script_parts",
@@ -117,4 +139,5 @@ __all__ = [
     "switches_itself",
     "tells_of_gradients",
     "tells_of_modes",
+    "value_of_sum",
 ]

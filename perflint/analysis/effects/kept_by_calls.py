@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from perflint.analysis.effects.summary import Kept
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
-from perflint.ir.calls import argument, callee_name
+from perflint.ir.calls import argument
 from perflint.syntax.walk import walk
 
 #: Ways to keep something of every call; an attribute that is set anew forgets the one before.
 _GROWING = frozenset("append appendleft add extend insert sum item put".split())
-_BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def kept_by_call(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> Iterator[tuple[ast.Name, Kept]]:
@@ -30,48 +29,6 @@ def kept_by_call(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> Iterator[tup
             value = _argument(call, callee, kept.param, ctx)
             for name in _whole(value) if value is not None else ():
                 yield name, kept
-
-
-def is_part_of_walked_back(value: ast.Name, loop: ast.stmt, ctx: FileFacts) -> bool:
-    """Whether a value is a summand or factor of what `backward` is called of in the same loop, once."""
-    calls = [part for part in walk(loop) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
-    if len(calls) != 1 or any(item.arg in ("retain_graph", "create_graph") for item in calls[0].keywords):
-        return False
-    ours = set(map(id, ctx.inference.flow.definitions(value)))
-    waiting: list[ast.AST] = [calls[0]]
-    for _ in range(12):
-        if not waiting:
-            return False
-        for part in walk(waiting.pop()):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                found = ctx.inference.flow.definitions(part)
-                if part.id == value.id and part is not value and ours == set(map(id, found)):
-                    return True
-                waiting += [item.value for item in found if isinstance(item.value, ast.BinOp)]
-    return False
-
-
-def holds_walked_back(value: ast.expr, loop: ast.stmt, ctx: FileFacts) -> bool:
-    """Whether `backward` is called, once, of an item of a dict that each iteration makes: `losses["total"]`."""
-    if not isinstance(value, ast.Name):
-        return False
-    calls = [part for part in walk(loop) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
-    if len(calls) != 1 or any(item.arg in ("retain_graph", "create_graph") for item in calls[0].keywords):
-        return False
-    made = ctx.inference.flow.definitions(value)
-    inside = {id(part) for part in walk(loop)}
-    if not made or any(id(item.node) not in inside for item in made):
-        return False
-    ours = set(map(id, made))
-    return any(
-        isinstance(part, ast.Subscript)
-        and isinstance(part.slice, ast.Constant)
-        and isinstance(part.slice.value, str)
-        and isinstance(part.value, ast.Name)
-        and part.value.id == value.id
-        and ours == set(map(id, ctx.inference.flow.definitions(part.value)))
-        for part in walk(calls[0])
-    )
 
 
 def _argument(call: ast.Call, callee: Scope, name: str, ctx: FileFacts) -> ast.expr | None:
