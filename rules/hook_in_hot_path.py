@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, last_name, walk
-
-from ._shared.pieces import is_name
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, is_name, last_name, walk
 
 _REGISTRARS = (
     "register_forward_hook",

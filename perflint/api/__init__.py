@@ -35,6 +35,7 @@ from perflint.rule_api.context import Context
 from perflint.rule_api.rule import Calls, Claim, Claims, Classes, Functions, Listen, Loops, Nodes, Rule, Tier
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.file import SourceFile
+from perflint.syntax.named import is_name, mentions_name
 from perflint.syntax.suppressions import Malformed, Suppression
 from perflint.syntax.walk import statements, walk
 from perflint.system.patterns import pattern
@@ -144,6 +145,7 @@ __all__ = [
     "is_constant",
     "is_from",
     "is_in_training",
+    "is_name",
     "is_text",
     "is_unreached",
     "is_wrapper",
@@ -152,6 +154,7 @@ __all__ = [
     "last_name",
     "last_of",
     "loaders",
+    "mentions_name",
     "modules",
     "numbers_in",
     "pattern",

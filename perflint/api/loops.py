@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from perflint.analysis.frequency.elementwise_steps import launches_of_step
-from perflint.analysis.frequency.few_turns import is_for_one_turn, is_of_a_kind, turns_few_times
+from perflint.analysis.frequency.few_parts import goes_over_a_handful, need_not_be_many
+from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
 from perflint.analysis.phases.loop_purpose import (
     CLOCKS,
     is_between_clocks,
@@ -13,16 +14,50 @@ from perflint.analysis.phases.loop_purpose import (
     starts_afresh,
     trains_inside,
 )
+from perflint.analysis.phases.turn_work import are_generated, encodes_items, runs_a_model
+from perflint.analysis.values.growing import (
+    NUMPY_JOINS,
+    TORCH_JOINS,
+    Grown,
+    adds_the_same,
+    growing_loop,
+    grown_at,
+    is_column,
+    may_be_a_number,
+    size_reads,
+)
+from perflint.analysis.values.grown_attributes import WRITTEN_IN_METRICS, GrownAttribute, grown_attributes
+from perflint.analysis.values.pieces import are_elements, are_moved_over
 
 __all__ = [
     "CLOCKS",
+    "NUMPY_JOINS",
+    "TORCH_JOINS",
+    "WRITTEN_IN_METRICS",
+    "Grown",
+    "GrownAttribute",
+    "adds_the_same",
+    "are_elements",
+    "are_generated",
+    "are_moved_over",
+    "encodes_items",
+    "goes_over_a_handful",
+    "growing_loop",
+    "grown_at",
+    "grown_attributes",
     "is_between_clocks",
+    "is_column",
     "is_for_one_turn",
     "is_forever",
+    "is_now_and_then",
     "is_of_a_kind",
     "is_timing",
     "launches_of_step",
+    "may_be_a_number",
     "names_in",
+    "need_not_be_many",
+    "runs_a_model",
+    "size_reads",
     "starts_afresh",
     "trains_inside",
     "turns_few_times",

@@ -85,3 +85,13 @@ def turns_few_times(loop: ast.stmt | ast.comprehension, ctx: FileFacts, most: in
     """Whether a loop has a handful of turns by default, and not none."""
     turns = most_turns(loop, ctx)
     return turns is not None and 0 < turns <= most
+
+
+def is_now_and_then(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a guard lets few turns of the loop by: `if step % 100 == 0`."""
+    contexts, index = ctx.facts(node).contexts, ctx.context(node)
+    while index >= 0 and contexts[index].kind != "loop":
+        if contexts[index].kind == "guard" and contexts[index].detail in ("periodic", "first", "rare"):
+            return True
+        index = contexts[index].parent
+    return False

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.api import Context, callee_name, is_constant, walk
-from perflint.api.names import TAKES_NEXT
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.phases import TAKES_NEXT
+from perflint.ir.calls import callee_name, is_constant
+from perflint.syntax.walk import walk
 
 #: Methods that begin anew with nothing: an object that has one is filled up again and again.
 _EMPTIES = frozenset({"reset", "clear", "_reset", "_clear", "reset_states", "reset_state"})
@@ -20,7 +22,7 @@ _CONVERTS = frozenset("to cuda cpu float double long int bool half type".split()
 _SIZES = frozenset("shape size dim ndim ndimension numel nelement device dtype".split())
 _LIKE = frozenset({"to", "type_as", "len"})
 #: What must stand in the text of such a class, where it is a metric.
-WRITTEN = ("def reset(", "def clear(", "def _reset(", "def _clear(", "def reset_state", "add_state(")
+WRITTEN_IN_METRICS = ("def reset(", "def clear(", "def _reset(", "def _clear(", "def reset_state", "add_state(")
 
 
 class GrownAttribute(NamedTuple):
@@ -32,7 +34,7 @@ class GrownAttribute(NamedTuple):
     method: str
 
 
-def grown_attributes(cls: ast.ClassDef, ctx: Context, joins: tuple[str, ...]) -> Iterator[GrownAttribute]:
+def grown_attributes(cls: ast.ClassDef, ctx: FileFacts, joins: tuple[str, ...]) -> Iterator[GrownAttribute]:
     """The attributes of a class that begin empty and of which nothing is ever dropped until they begin anew."""
     methods = [item for item in cls.body if isinstance(item, ast.FunctionDef)]
     emptied = _begun_empty(methods)
@@ -85,7 +87,9 @@ def _is_nothing(value: ast.expr) -> bool:
     return False
 
 
-def _grown(statement: ast.AST, method: ast.FunctionDef, ctx: Context, joins: tuple[str, ...]) -> GrownAttribute | None:
+def _grown(
+    statement: ast.AST, method: ast.FunctionDef, ctx: FileFacts, joins: tuple[str, ...]
+) -> GrownAttribute | None:
     name = _own_attribute(_target(statement))
     value = statement.value if isinstance(statement, ast.Assign) else None
     if not name or not isinstance(value, ast.Call) or not value.args:

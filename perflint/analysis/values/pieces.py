@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from perflint.api import callee_name, walk
-from perflint.api.loops import names_in
-
-
-def is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.ir.calls import callee_name
+from perflint.syntax.named import is_name
+from perflint.syntax.walk import walk
 
 
 def are_moved_over(added: Iterable[ast.expr], loop: ast.stmt) -> bool:
