@@ -17,6 +17,7 @@ from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
 from perflint.analysis.effects.wrappers import names_by_effect
 from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.feasibility.constants import Constants
 from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Paths
 from perflint.analysis.feasibility.makings import Makings
 from perflint.analysis.feasibility.paths import Ways
@@ -180,6 +181,16 @@ class Program:
     def is_float16(self, conditions: Conditions, scope: Scope) -> bool:
         """Whether conditions hold for float16 values only."""
         return self._paths.in_float16(conditions, scope)
+
+    def literals(self, value: Value, scope: Scope) -> tuple[Value, ...] | None:
+        """The literals, as `("const", type, value)`, that a value written in `scope` is by what is written down; None
+        where any of them is not known. Defaults count where nobody passes something else.
+        """
+        return self._written.of(value, scope)
+
+    @cached_property
+    def _written(self) -> Constants:
+        return Constants(self.resolver, self.graph)
 
     @cached_property
     def constants(self) -> Values:
