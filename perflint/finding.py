@@ -211,6 +211,7 @@ class Finding:
     `observed` is what an observed run showed there, None where there is no evidence for or against.
     `block` is the expression whose finding this one belongs to: the first wait of a block, say, after which the others
     cost little. None for a finding that stands alone, or that is the first itself. Reports print a block once.
+    `behind` are the places in other files one of which is that first wait, empty where it is in the finding's own file.
     """
 
     code: str
@@ -228,6 +229,7 @@ class Finding:
     cell: int | None = None
     observed: Observed | None = None
     block: Span | None = None
+    behind: tuple[Hop, ...] = ()
 
     @property
     def sort_key(self) -> tuple[str, Span, str, str]:

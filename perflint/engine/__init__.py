@@ -28,6 +28,7 @@ from perflint.errors import PerflintError
 from perflint.finding import Problem, Report, Silenced
 from perflint.ir.sharing import Sharing
 from perflint.project.discovery import Discovery, FoundFile
+from perflint.rule_api.behind_waits import settled
 from perflint.syntax.cells import Placing
 
 if TYPE_CHECKING:
@@ -184,13 +185,14 @@ class Run:
         files = [file for file in self.discovery.reported if file.display in parts]
         for file in files:
             total.add(parts[file.display])
+        findings = settled(total.findings, (one.finding for one in total.silenced))
         self.known.keep_inspected(files, total.entries)
         placing = self.placing()
         # A file that is only read for what it calls is its owner's business, not this run's.
         faults = [fault for path, found in self._faults.items() if path in self._reported for fault in found]
         problems = [*self.discovery.problems, *faults, *map(placing.problem, total.problems)]
         report = Report(
-            findings=tuple(sorted(map(placing.finding, total.findings), key=lambda item: item.sort_key)),
+            findings=tuple(sorted(map(placing.finding, findings), key=lambda item: item.sort_key)),
             errors=tuple(sorted(problems, key=lambda item: (item.path, item.line or 0, item.message))),
             files=len({file.display for file in self.discovery.reported}),
             texts=total.texts,

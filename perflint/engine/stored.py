@@ -58,6 +58,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
         "advice": finding.advice,
         "cell": finding.cell,
         "block": None if finding.block is None else _span_to_json(finding.block),
+        "behind": [_hop_to_json(hop) for hop in finding.behind],
         "fix": None if finding.fix is None else _fix_to_json(finding.fix),
     }
 
@@ -79,6 +80,7 @@ def _finding_from_json(data: Any) -> Finding:
         related=tuple(_hop(item) for item in data["related"]),
         cell=_cell(data["cell"]),
         block=None if data["block"] is None else _span_from_json(data["block"]),
+        behind=tuple(_hop(item) for item in data["behind"]),
     )
 
 

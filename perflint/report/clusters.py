@@ -27,7 +27,7 @@ def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
     route at several places: in two branches, or at the same call; and what it finds in copies of one file. Either all
     of them carry a fix of the same kind or none does, and what an observed run says about all of them is the same. So
     is a loop with the read that it names as its cause, which another rule finds, and a wait that costs nothing behind
-    that of another rule.
+    that of another rule, or of another file.
     """
     blocks = _blocks(findings)
     groups = _joined(findings, _by([[one] for one in findings], lambda one: blocks.get(id(one), one.block)))
@@ -52,9 +52,14 @@ def as_one(group: Group) -> Finding:
     if not others:
         return lead
     same = [one for one in others if one.code == lead.code and one.path == lead.path]
+    behind = [one for one in others if one.behind and one.path != lead.path]
     hops = [Hop(one.path, one.span.line, _said(one, lead), one.cell, one.code) for one in others]
     more = f" {len(same)} more {'occurrence' if len(same) == 1 else 'occurrences'} here." if same else ""
-    elsewhere = {one.path for one in others} - {lead.path}
+    if behind:
+        more += (
+            f" {many(len(behind), 'more wait')} behind it in {many(len({one.path for one in behind}), 'other file')}."
+        )
+    elsewhere = {one.path for one in others if not one.behind} - {lead.path}
     if elsewhere:
         more += f" The same code is in {many(len(elsewhere), 'more file')}."
     known = {(hop.path, hop.line) for hop in hops}
@@ -95,17 +100,34 @@ def _with_causes(groups: Sequence[Group]) -> list[Group]:
 
 
 def _behind_others(groups: Sequence[Group]) -> list[list[Group]]:
-    """Groups, with those joined whose block begins with what another rule finds, and that lose no fix by it."""
+    """Groups, with those joined whose block begins with what another rule finds, or in another file, and that lose no
+    fix by it.
+    """
     placed = {(one.path, one.cell, one.span): group for group in groups for one in group}
+    at: dict[tuple[str, int | None, int], list[Group]] = {}
+    for group in groups:
+        for one in group:
+            at.setdefault((one.path, one.cell, one.span.line), []).append(group)
     clusters = {id(group): [group] for group in groups}
+    homes: dict[int, Group] = {}
     for group in groups:
         lead = group[0]
-        first = placed.get((lead.path, lead.cell, lead.block)) if lead.block not in (None, lead.span) else None
-        if first is None or first is group or first[0].code == lead.code or id(first) not in clusters:
+        own = placed.get((lead.path, lead.cell, lead.block)) if lead.block not in (None, lead.span) else None
+        others = [own] if own is not None and own[0].code != lead.code else []
+        others += [one for hop in lead.behind for one in at.get((hop.path, hop.cell, hop.line), ())]
+        first = min(others, key=lambda one: one[0].code != lead.code, default=None)
+        while first is not None and id(first) in homes:
+            first = homes[id(first)]
+        if first is None or first is group or not _costs_nothing_behind(lead, first[0]):
             continue
-        if lead.impact is Impact.LOW and lead.fix is None and _verdict(lead) is _verdict(first[0]) is None:
-            clusters[id(first)] += clusters.pop(id(group), [])
+        homes[id(group)] = first
+        clusters[id(first)] += clusters.pop(id(group))
     return list(clusters.values())
+
+
+def _costs_nothing_behind(one: Finding, first: Finding) -> bool:
+    is_kept = one.fix is None or bool(one.behind)  # a fix of another file is made, and not shown
+    return one.impact is Impact.LOW and is_kept and _verdict(one) is _verdict(first) is None
 
 
 def _is_cause(one: Finding, other: Finding) -> bool:
@@ -204,7 +226,7 @@ def _said(one: Finding, lead: Finding) -> str:
     """The expression of a message, which is its first piece of code; for another rule, its name."""
     if one.code != lead.code:
         return f"`{one.code}` {one.name}"
-    if one.path != lead.path:
+    if one.path != lead.path and not one.behind:
         return "the same code"
     start = one.message.find("`")
     end = one.message.find("`", start + 1)

@@ -2,24 +2,25 @@
 nothing.
 
 The wait that drains it may stand in the function's callers, or before in the function, where no rule tells of it: its
-value is wanted on the host. Where a finding tells of it, the waits behind it are related places of that finding.
+value is wanted on the host. Where a finding tells of it, in whatever file, the waits behind it are related places of
+that finding.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from perflint.finding import Finding, Heat, Impact, Span
+from perflint.finding import Finding, Heat, Hop, Impact, Span
 from perflint.rule_api.context import Context
 
 if TYPE_CHECKING:
     from perflint.rule_api.rule import Rule
 
-__all__ = ["Behind", "behind", "told"]
+__all__ = ["Behind", "behind", "settled", "told"]
 
 #: So many waits in a row cost something, whatever each of them waits for.
 _MANY = 4
@@ -27,12 +28,12 @@ _MANY = 4
 
 class Behind(NamedTuple):
     """What drains the queue before a finding's wait: an expression of its function, or waits of other functions, those
-    that it calls or that call it, by their lines in its file. `is_repeated` where a loop repeats the finding's wait
-    alone, with work between: then it is a cost of its own, of the same defect where the same rule tells of both.
+    that it calls or that call it. `is_repeated` where a loop repeats the finding's wait alone, with work between: then
+    it is a cost of its own, of the same defect where the same rule tells of both.
     """
 
     first: Span | None
-    lines: frozenset[int] = frozenset()
+    places: frozenset[Hop] = frozenset()
     is_repeated: bool = False
 
 
@@ -51,15 +52,15 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
 
     places = drained_by_callers(node, ctx)
     if places:
-        return Behind(None, frozenset(place.line for place in places if place.path == ctx.path))
+        return Behind(None, places)
     if finding.block in (None, finding.span):
         return None
     first = first_of_block(node, ctx)
     if ctx.span(first) != finding.block or not surely_waits(first, ctx):
         return None
     called = wait_of_call(first, ctx)
-    lines = frozenset() if called is None or called.path != ctx.path else frozenset({called.line})
-    return Behind(finding.block, lines, is_repeated=works_between(first, node, ctx))
+    places = frozenset() if called is None else frozenset({called})
+    return Behind(finding.block, places, is_repeated=works_between(first, node, ctx))
 
 
 def _is_wait(finding: Finding, rule: Rule) -> bool:
@@ -74,7 +75,8 @@ def _is_wait(finding: Finding, rule: Rule) -> bool:
 
 def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding | None]:
     """The findings of a file in their order, None for those whose wait stands behind one that nobody tells of. Those
-    behind a wait of another function that their own rule tells of are of its block.
+    behind a wait of another function that their own rule tells of are of its block; those behind one of another file
+    say so, for `settled` to decide.
     """
     everywhere = [finding.span for finding, _ in found]
     placed = {(finding.code, finding.span.line): finding.span for finding, _ in found}
@@ -87,9 +89,34 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
         elif wait.first is not None and any(_covers(span, wait.first) for span in everywhere):
             yield finding
         else:
-            firsts = (placed.get((finding.code, line)) for line in sorted(wait.lines))
+            own = sorted(place.line for place in wait.places if place.path == finding.path)
+            firsts = (placed.get((finding.code, line)) for line in own)
             first = next((span for span in firsts if span not in (None, finding.span)), None)
-            yield None if first is None else replace(finding, block=first)
+            others = sorted((place for place in wait.places if place.path != finding.path), key=_in_order)
+            if first is not None:
+                yield replace(finding, block=first)
+            else:
+                yield replace(finding, block=None, behind=tuple(others)) if others else None
+
+
+def settled(findings: Sequence[Finding], silenced: Iterable[Finding] = ()) -> list[Finding]:
+    """The findings of all files but those whose wait stands behind one of another file that no finding tells of. What a
+    comment silences is told.
+    """
+    quiet = {(one.path, one.span.line) for one in silenced if not one.behind}
+    kept = list(findings)
+    while True:
+        placed = quiet | {(one.path, one.span.line) for one in kept}
+        left = [
+            one for one in kept if not one.behind or any((place.path, place.line) in placed for place in one.behind)
+        ]
+        if len(left) == len(kept):
+            return kept
+        kept = left
+
+
+def _in_order(place: Hop) -> tuple[str, int, str]:
+    return place.path, place.line, place.text
 
 
 def _firsts_repeated(found: Collection[tuple[Finding, Behind | None]]) -> dict[tuple[str, Span | None], Span]:

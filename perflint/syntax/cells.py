@@ -31,9 +31,10 @@ class Placing:
         if finding.path.endswith(SUFFIX):
             notebook = self._notebook(finding.path)
             finding = finding if notebook is None else notebook.placed(finding)
-        if any(hop.path.endswith(SUFFIX) for hop in (*finding.route, *finding.related)):
+        if any(hop.path.endswith(SUFFIX) for hop in (*finding.route, *finding.related, *finding.behind)):
             route, related = tuple(map(self._hop, finding.route)), tuple(map(self._hop, finding.related))
-            finding = dataclasses.replace(finding, route=route, related=related)
+            behind = tuple(map(self._hop, finding.behind))
+            finding = dataclasses.replace(finding, route=route, related=related, behind=behind)
         return finding
 
     def problem(self, problem: Problem) -> Problem:

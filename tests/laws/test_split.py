@@ -21,18 +21,11 @@ def test_files_tell_what_one_file_tells(name: str) -> None:
     if parts is None:
         pytest.skip("no program of several functions that can be told apart by their text")
     rules = [rule() for rule in testing.rules_for(CASES[name], marked)]
-    file_of = {line: part for part, lines in parts.lines.items() for line in lines}
     findings = testing.checked({path: item.text}, rules).findings
     whole = {(finding.span.line, finding.code) for finding in findings}
-    # A wait behind one that is told is a place of that finding, and a finding has places of its own file alone.
-    placed = {
-        (finding.span.line, finding.code)
-        for finding in findings
-        if finding.block is not None and file_of.get(finding.block.line) != file_of.get(finding.span.line)
-    }
     apart = {
         (parts.lines[finding.path][finding.span.line], finding.code)
         for finding in testing.checked(parts.texts, rules).findings
     }
-    lost, new = whole - apart - placed, apart - whole
+    lost, new = whole - apart, apart - whole
     assert (lost, new) == (set(), set())

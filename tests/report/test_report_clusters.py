@@ -207,3 +207,26 @@ def test_every_format_names_the_other_places(output_format: str) -> None:
     text = shown(Report(found, (), 1, {"train.py": TRAIN}), output_format)
     assert "61" in text
     assert "97" in text
+
+
+def test_a_wait_of_another_file_is_a_related_place_with_its_own_path() -> None:
+    first = read(5, "a")
+    other = dataclasses.replace(read(7, "b", impact=Impact.LOW), path="eval.py", behind=(Hop("train.py", 5, "a"),))
+    report = Report((other, first), (), 2, {"train.py": TRAIN, "eval.py": TRAIN})
+    for output_format in FORMATS:
+        text = shown(report, output_format)
+        assert "eval.py" in text or output_format == "html", output_format
+    (one,) = json.loads(shown(report, "json"))["findings"]
+    assert one["message"] == "`a.item()` synchronizes. 1 more wait behind it in 1 other file."
+    assert one["related"] == [{"path": "eval.py", "line": 7, "text": "`b.item()`", "code": "TPL201"}]
+    (result,) = json.loads(shown(report, "sarif"))["runs"][0]["results"]
+    places = [place["physicalLocation"] for place in result["relatedLocations"]]
+    assert [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places][-1] == ("eval.py", 7)
+
+
+def test_waits_behind_each_other_are_one_finding() -> None:
+    low = {"impact": Impact.LOW}
+    one = dataclasses.replace(read(5, "a", **low), behind=(Hop("b.py", 7, "b"),))
+    other = dataclasses.replace(read(7, "b", **low), path="b.py", behind=(Hop("train.py", 5, "a"),))
+    report = Report((one, other), (), 2, {"train.py": TRAIN, "b.py": TRAIN})
+    assert len(json.loads(shown(report, "json"))["findings"]) == 1
