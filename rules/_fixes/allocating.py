@@ -51,7 +51,7 @@ def can_be_told(made: ast.Call, function: str, ctx: Context) -> bool:
     """Whether the constructor makes its tensor on the host and could make it elsewhere."""
     if any(keyword(made, name) is not None for name in ("device", "pin_memory", "generator", "out")):
         return False
-    if any(item.arg is None for item in made.keywords):
+    if not ctx.inference.names_all(made):
         return False
     sizes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], (ast.Tuple, ast.List)) else made.args
     if function in _SIZED and any(is_constant(item, 0) for item in sizes):
@@ -193,6 +193,8 @@ def _why_unsafe(made: Made, device: str, dtype: str, ctx: Context) -> str:
     node, call, function = made.move, made.call, made.function
     if function in tensors.RANDOM_CONSTRUCTORS:
         return "the numbers would come from the generator of the device, and the host's would not be advanced"
+    if any(item.arg is None for item in call.keywords):
+        return "another caller may give a device, which would raise"
     if keyword(call, "requires_grad") is not None:
         return "the tensor would become a leaf, with a gradient of its own"
     if ctx.edit.would_lose_comment(node, call):

@@ -199,3 +199,13 @@ def test_a_library_is_not_looked_for_in_the_project() -> None:
     table = ModuleTable(["torch/pkg/train.py", "torch/pkg/__init__.py"], "/home/torch")
     assert table.is_library("numpy.random")
     assert table.find("torch.nn", "torch/pkg/train.py") is None
+
+
+def test_a_part_of_a_package_does_not_hide_the_library_of_its_name() -> None:
+    files = ["pkg/__init__.py", "pkg/torch/__init__.py", "pkg/torch/nn.py", "pkg/torch/sac/train.py", "main.py"]
+    table = ModuleTable(files, "/repo")
+    assert table.find("torch", "pkg/torch/nn.py") is None
+    assert table.find("torch.nn", "pkg/torch/sac/train.py") is None
+    assert table.find("pkg.torch.nn", "pkg/torch/sac/train.py") == "pkg/torch/nn.py"
+    # The library's own repository holds it.
+    assert ModuleTable(["torch/__init__.py", "torch/nn.py"], "/repo").find("torch.nn", "torch/nn.py") == "torch/nn.py"

@@ -7,10 +7,11 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
-from perflint.ir.summary import FunctionFacts
+from perflint.ir.summary import FunctionFacts, Value
 
 
 class LoopHeat(NamedTuple):
@@ -31,10 +32,11 @@ def mark_epochs(
 ) -> None:
     """Add the loops around hot ones, and change those that only look like steps: of the `steps`, which go through no
     batches themselves, a turn in which one of the `runs` trains on all batches of a loader is a pass, and so is one
-    that counts epochs, where functions that are called in it have loops that train.
+    that plays whole episodes before it trains on them, and one that counts epochs, where functions that are called in
+    it have loops that train.
     """
     around = _Around(graph, resolver)
-    passes = steps.intersection(around.loops(runs, guarded=False))
+    passes = steps.intersection(around.loops({*runs, *_collecting(resolver)}, guarded=False))
     counting = {key for key in steps if _counts_epochs(key, resolver)}
     if counting:
         own = {scope for scope, _ in counting}
@@ -43,6 +45,28 @@ def mark_epochs(
     for key in around.loops(key for key, heat in loops.items() if heat.role in ("train", "batches")):
         loops.setdefault(key, _EPOCH)
     loops.update(dict.fromkeys(passes, _EPOCH))
+
+
+def _collecting(resolver: Resolver) -> Iterator[tuple[Scope, int]]:
+    """Loops that play an episode on each turn, until there are enough: `seen, reward, done, _ = env.step(action)` in a
+    loop of theirs. A turn of one that takes a few such steps, and trains, is a step.
+    """
+    for scope, facts in resolver.nesting.functions:
+        if len(facts.loops) < 2:
+            continue
+        played = {value[1][1] for values in facts.binds.values() for value in values if _is_of_environment(value)}
+        for call in facts.calls if played else ():
+            around = facts.loops_around(call.context) if call.func in played else ()
+            if len(around) > 1:
+                yield scope, around[1]
+
+
+def _is_of_environment(value: Value) -> bool:
+    """The fourth of what a call of `step` gives."""
+    if not (isinstance(value, tuple) and value[0] == "item" and value[2] == 3):
+        return False
+    call = value[1]
+    return isinstance(call, tuple) and call[0] == "call" and last_name(call[1]) == "step"
 
 
 def _counts_epochs(key: tuple[Scope, int], resolver: Resolver) -> bool:

@@ -399,6 +399,8 @@ class RootFinder:
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
             confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
+        if trains and _turns_once(loop):
+            return None
         if trains and is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
@@ -591,6 +593,12 @@ class RootFinder:
 def _counts_down(loop: LoopFacts) -> bool:
     """`for t in reversed(range(steps)): noise = model(x, t)`: diffusion models go from noise to data."""
     return len(loop.targets) == 1 and bool(BACKWARDS.search(loop.text))
+
+
+def _turns_once(loop: LoopFacts) -> bool:
+    """`for _ in range(1)`: what stands there runs as often as the code around it."""
+    once: Value = ("call", "range", (("const", "int", 1),), ())
+    return bool(loop.iterable == once)
 
 
 def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:

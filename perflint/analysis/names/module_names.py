@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 _SOURCE_FOLDERS = ("src", "lib", "python")
+#: Of these there is one in every program: a package that has a part of the same name (`rlkit.torch`) means it as well.
+_LIBRARIES = frozenset("torch numpy torchvision torchaudio".split())
 
 
 class ModuleTable:
@@ -66,7 +68,10 @@ class ModuleTable:
     def _candidates(self, dotted: str, folder: str) -> tuple[str, ...]:
         tail = dotted.replace(".", "/")
         found: dict[str, None] = {}
+        is_library = dotted.partition(".")[0] in _LIBRARIES
         for root in self._roots(folder):
+            if is_library and self._is_package(root):
+                continue
             prefix = f"{root}/" if root not in ("", "/") else root
             for place in (f"{prefix}{tail}.py", f"{prefix}{tail}/__init__.py"):
                 if place in self._paths:

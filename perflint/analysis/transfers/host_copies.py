@@ -82,6 +82,11 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if not put_off and (only_converts(node, ctx) or names_no_device(node, ctx)):
         return None
     value = ctx.kind(node.func.value)
+    if value.place is Place.UNKNOWN and value.tag in (Tag.TENSOR, Tag.UNKNOWN):
+        # Of several callers one may give what is on the device: the one that makes this hot tells.
+        there = ctx.kind_on_route(node.func.value)
+        if there.is_tensor and there.place is Place.HOST:
+            value = there.at_most(Confidence.MEDIUM)
     if put_off or (value.place is Place.UNKNOWN and is_batch_mover(node, ctx) and uses_accelerator(ctx)):
         value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
     if not value.holds_tensors or value.place is not Place.HOST:

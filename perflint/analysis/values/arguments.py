@@ -13,13 +13,15 @@ Thunk = Callable[[], Kind]
 @dataclass(slots=True)
 class Arguments:
     """Positional arguments and keywords of a call. `constants` holds the values of literal ones, by position or
-    keyword. `exact` is false when arguments are unpacked with a star, so that more may have been given.
+    keyword. `exact` is false when arguments are unpacked with a star, so that more may have been given, and `named`
+    when some may have been given by a name that is not known.
     """
 
     positional: Sequence[Thunk] = ()
     keywords: Mapping[str, Thunk] = field(default_factory=dict)
     constants: Mapping[int | str, object] = field(default_factory=dict)
     exact: bool = True
+    named: bool = True
 
     def __len__(self) -> int:
         return len(self.positional)
@@ -66,10 +68,12 @@ def given(*kinds: Kind) -> Arguments:
     return signed(kinds)
 
 
-def signed(positional: Iterable[Kind], keywords: Iterable[tuple[str, Kind]] = (), *, exact: bool = True) -> Arguments:
+def signed(
+    positional: Iterable[Kind], keywords: Iterable[tuple[str, Kind]] = (), *, exact: bool = True, named: bool = True
+) -> Arguments:
     """Arguments with a signature."""
-    named = {name: _constantly(kind) for name, kind in keywords}
-    return Arguments(tuple(map(_constantly, positional)), named, exact=exact)
+    by_name = {name: _constantly(kind) for name, kind in keywords}
+    return Arguments(tuple(map(_constantly, positional)), by_name, exact=exact, named=named)
 
 
 def _constantly(kind: Kind) -> Thunk:

@@ -22,6 +22,7 @@ from perflint.analysis.values.kind import (
     Kind,
     Place,
     Tag,
+    is_empty,
     join,
     limited,
     sequence,
@@ -157,7 +158,8 @@ class Calls:
         given = [
             sequence(self.inference.iterate(kind)) if kind.tag is Tag.INSTANCE and kind.path else kind for kind in kinds
         ]
-        return signed(given, [(name, thunk()) for name, thunk in arguments.keywords.items()], exact=arguments.exact)
+        keywords = [(name, thunk()) for name, thunk in arguments.keywords.items()]
+        return signed(given, keywords, exact=arguments.exact, named=arguments.named)
 
     def _fed(self, made: Kind, arguments: Arguments) -> Kind:
         """A loader over a data set of the project: its batches hold what the data set gives for one item."""
@@ -211,13 +213,16 @@ class Calls:
         if not exact:
             # `f(*batch)` and `f(**batch)` hand over what the container holds.
             spread = [item.value for item in node.args if isinstance(item, ast.Starred)]
-            spread += [item.value for item in node.keywords if item.arg is None]
+            by_name = [item.value for item in node.keywords if item.arg is None]
+            named = all(self._is_empty(item, frame) for item in by_name)
+            spread += [] if named else by_name
             thunks = [self._thunk(item, frame) for item in positional]
             return Arguments(
                 [*thunks, *(self._spread(item, frame) for item in spread)],
                 {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
                 constants,
-                exact=False,
+                exact=named and len(positional) == len(node.args),
+                named=named,
             )
         return Arguments(
             [self._thunk(item, frame) for item in positional],
@@ -227,6 +232,14 @@ class Calls:
 
     def _thunk(self, node: ast.expr, frame: Frame | None) -> Thunk:
         return lambda: self.inference.eval(node, frame)
+
+    def _is_empty(self, node: ast.expr, frame: Frame | None) -> bool:
+        """Whether nothing is handed over by `**kwargs`: no caller gives what the function has no name for."""
+        if not isinstance(node, ast.Name) or not is_empty(self.inference.eval(node, frame)):
+            return False
+        flow, parent = self.inference.flow, self.inference.tree.parent
+        uses = [use for item in flow.definitions(node) for use in flow.uses_of(item)]
+        return all(isinstance(parent(use), ast.keyword) for use in uses)  # `kwargs.setdefault("device", device)`
 
     def _spread(self, node: ast.expr, frame: Frame | None) -> Thunk:
         def spread() -> Kind:
@@ -252,7 +265,7 @@ class Calls:
         positional, keywords = arguments.signature(_DEEPEST)
         # Such a key takes long to hash, a number stands for it.
         receiver = None if receiver is None else limited(receiver, _DEEPEST)
-        key = (function, positional, keywords, arguments.exact, receiver)
+        key = (function, positional, keywords, arguments.exact, arguments.named, receiver)
         number = self._numbers.setdefault(key, len(self._numbers))
         query = (id(self), number)
         known = self._runs.get(number)
@@ -260,7 +273,7 @@ class Calls:
             return known
         if any(kind.tag is Tag.NEVER for kind in (*positional, *(kind for _, kind in keywords))):
             return NEVER  # of a call that is not made there is no result
-        same = signed(positional, keywords, exact=arguments.exact)
+        same = signed(positional, keywords, exact=arguments.exact, named=arguments.named)
         found = self.inference.queries.ask(query, self._runs, number, self._returned, number, function, same, receiver)
         if number in self._runs:
             self._frames.pop(number, None)

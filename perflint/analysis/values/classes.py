@@ -518,7 +518,9 @@ class Classes:
         forward = self._method_of(cls, "forward")
         if forward is None:
             return None
-        context = Arguments([_context, *arguments.positional], arguments.keywords, exact=arguments.exact)
+        context = Arguments(
+            [_context, *arguments.positional], arguments.keywords, exact=arguments.exact, named=arguments.named
+        )
         found = self.inference.calls.run(forward, context)
         if found.known or found.tag is Tag.NEVER:
             return found

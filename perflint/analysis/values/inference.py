@@ -154,6 +154,10 @@ class Inference:
         kind = self.kind(node)
         return kind.qualified if kind.tag in (Tag.FUNCTION, Tag.CLASS) and not kind.path else ""
 
+    def names_all(self, call: ast.Call) -> bool:
+        """Whether the names of all arguments that a call gives by name are known."""
+        return self.calls.arguments(call, None).named
+
     def bases(self, kind: Kind) -> tuple[str, ...]:
         """Dotted names of the library classes that an instance's or a class's own class derives from."""
         if kind.path:
@@ -466,7 +470,9 @@ class Inference:
     def _attribute(self, node: ast.Attribute, frame: Frame | None) -> Kind:
         found = self._attribute_value(node, frame)
         # What nothing tells but its name: `self.train_loader` that a factory has made.
-        return NAMED_LOADER if found is UNKNOWN and looks_like_loader(node.attr) else found
+        if found is UNKNOWN and looks_like_loader(node.attr):
+            return NAMED_LOADER
+        return self.narrowing.narrow(node, found, frame)
 
     def _attribute_value(self, node: ast.Attribute, frame: Frame | None) -> Kind:
         stores, through = self.flow.definitions_of(node)

@@ -272,6 +272,15 @@ def mapping(element: Kind | None = None, items: Iterable[tuple[str, Kind]] = ())
     return Kind(Tag.MAPPING, element=element, items=known)
 
 
+#: A mapping that nothing is in, such as `**options` that no caller gives any.
+NOTHING_NAMED = Kind(Tag.MAPPING, qualified="empty")
+
+
+def is_empty(kind: Kind) -> bool:
+    """Whether a container is known to hold nothing."""
+    return kind.qualified == "empty" and kind.tag in (_SEQUENCE, _MAPPING) and kind.element is None and not kind.items
+
+
 def join(kinds: Iterable[Kind]) -> Kind:
     """What is known of a value that may be any of `kinds`: their least upper bound. `NEVER` adds nothing, and what
     comes after `UNKNOWN`, which nothing changes, is not asked for.

@@ -175,7 +175,7 @@ def _place_of_new(arguments: Arguments, default: Kind | None) -> tuple[Place, De
     if default is not None:
         return transfers.device_of(default).place, default.device
     # An unpacked `**factory_kwargs` may hold a device.
-    return (Place.HOST, None) if arguments.exact else (Place.UNKNOWN, None)
+    return (Place.HOST, None) if arguments.named else (Place.UNKNOWN, None)
 
 
 def _tensors_in(arguments: Arguments) -> list[Kind]:

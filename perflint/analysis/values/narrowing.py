@@ -11,6 +11,7 @@ from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
 from perflint.analysis.values.operations import part_of
 from perflint.finding import Confidence
+from perflint.syntax.bindings import key_of
 from perflint.syntax.flow import Flow
 from perflint.syntax.tree import Tree
 from perflint.syntax.walk import STATEMENTS
@@ -48,8 +49,10 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 _CONDITIONAL = frozenset({ast.IfExp, ast.BoolOp, *_COMPREHENSIONS})
 #: A test, and whether it is true.
 _Test: TypeAlias = tuple[ast.expr, bool]
-#: The same with the name it asks about.
-Fact: TypeAlias = tuple[ast.expr, bool, ast.Name]
+#: What a test asks about: a name, or an attribute of one.
+_Subject: TypeAlias = ast.Name | ast.Attribute
+#: A test with what it asks about.
+Fact: TypeAlias = tuple[ast.expr, bool, _Subject]
 
 
 class Narrowing:
@@ -70,7 +73,7 @@ class Narrowing:
         #: By block, for each statement of it, what ran before it tells.
         self._blocks: dict[int, dict[int, list[Fact]]] = {}
 
-    def narrow(self, use: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
+    def narrow(self, use: _Subject, kind: Kind, frame: Frame | None) -> Kind:
         """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
         if kind.tag is Tag.NEVER:
             return kind
@@ -79,7 +82,7 @@ class Narrowing:
             return kind
         excluded: set[Tag] = set()
         for test, truth, subject in facts:
-            if subject.id != use.id or not self._same(subject, use):
+            if not _are_alike(subject, use) or not self._same(subject, use):
                 continue
             kind = self._apply(kind, test, excluded, truth=truth, frame=frame)
         return kind
@@ -87,8 +90,8 @@ class Narrowing:
     def possible(self, node: ast.AST, frame: Frame | None) -> bool:
         """Whether the tests around `node` leave anything of the values they ask about."""
         for test, truth, subject in self._facts(node):
-            if not self._type_test(test):
-                continue
+            if not self._type_test(test) or not isinstance(subject, ast.Name):
+                continue  # an attribute holds more than what the code at hand has put there
             before = self.evaluate(subject, frame)
             if before.tag is Tag.NEVER or self._apply(before, test, set(), truth=truth, frame=frame).tag is Tag.NEVER:
                 return False
@@ -98,10 +101,12 @@ class Narrowing:
     def _type_test(test: ast.expr) -> bool:
         return isinstance(test, ast.Call)
 
-    def _same(self, subject: ast.Name, use: ast.Name) -> bool:
+    def _same(self, subject: _Subject, use: _Subject) -> bool:
         """Whether the test and the use see the same definitions."""
         if subject is use:
             return False
+        if isinstance(subject, ast.Attribute) or isinstance(use, ast.Attribute):
+            return self._stores(subject) == self._stores(use)
         definitions = self.flow.definitions
         if isinstance(subject.ctx, ast.Store):
             bound = self.flow.definition_at(subject)
@@ -109,6 +114,10 @@ class Narrowing:
         else:
             left = {id(item.node) for item in definitions(subject)}
         return left == {id(item.node) for item in definitions(use)}
+
+    def _stores(self, path: _Subject) -> tuple[set[int], bool]:
+        stores, through = self.flow.definitions_of(path)
+        return {id(item.node) for item in stores}, through
 
     def _facts(self, node: ast.AST) -> list[Fact]:
         """Tests of a name that are known to be true or false where `node` is evaluated, outermost last."""
@@ -265,8 +274,16 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _subject(test: ast.expr) -> ast.Name | None:
-    """The name a test asks about."""
+def _are_alike(subject: _Subject, use: _Subject) -> bool:
+    """Whether two paths are written with the same names."""
+    if isinstance(subject, ast.Name) or isinstance(use, ast.Name):
+        return isinstance(subject, ast.Name) and isinstance(use, ast.Name) and subject.id == use.id
+    key = key_of(use)
+    return subject.attr == use.attr and key is not None and key == key_of(subject)
+
+
+def _subject(test: ast.expr) -> _Subject | None:
+    """What a test asks about."""
     if isinstance(test, ast.Call):
         node: ast.expr | None = test.args[0] if test.args else None
     elif isinstance(test, ast.Compare):
@@ -275,7 +292,7 @@ def _subject(test: ast.expr) -> ast.Name | None:
         node = test
     if isinstance(node, ast.NamedExpr):
         node = node.target
-    return node if isinstance(node, ast.Name) else None
+    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
 def _told_in(block: list[ast.stmt]) -> dict[int, list[Fact]]:

@@ -19,6 +19,7 @@ from perflint.analysis.values.handed import is_left_behind, is_moved_by_wrapper
 from perflint.analysis.values.kind import (
     NAMED_LOADER,
     NEVER,
+    NOTHING_NAMED,
     UNKNOWN,
     Device,
     Kind,
@@ -56,6 +57,8 @@ _OF_INPUTS = frozenset(
     "lt ge le argmax argmin sqrt pow flip".split()
 )
 _MOST_CALLERS = 8
+#: Decorators that hand on what a method is called with.
+_PLAIN = frozenset({"staticmethod", "classmethod"})
 
 
 class Parameters:
@@ -96,7 +99,7 @@ class Parameters:
         if argument is args.vararg:
             return sequence(self._annotated(argument))
         if argument is args.kwarg:
-            return mapping(self._given_by_name(function))
+            return self._given_by_name(function)
         cls = self._class_of(function)
         if cls is None and argument in args.args[1:2] and self._is_step_of_engine(function):
             batch = Kind(
@@ -395,23 +398,30 @@ class Parameters:
             found = found.but(origin=Origin(Provenance.USE))
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
 
-    def _given_by_name(self, function: FunctionNode) -> Kind | None:
-        """What `**kwargs` holds of tensors off the host, by the calls that say so: `meters.update(norm=norm)`."""
+    def _given_by_name(self, function: FunctionNode) -> Kind:
+        """What `**kwargs` holds of tensors off the host, by the calls that say so: `meters.update(norm=norm)`. Nothing,
+        where each call is known and gives no more than what has a name.
+        """
         inference = self.inference
         scope = Scope(inference.path, inference.tree.qualname(function))
         summary = inference.program.summaries.get(inference.path)
         if summary is None or scope.function not in summary.functions:
-            return None
+            return mapping()
         named = {item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-        found = []
-        for edge in inference.program.callers(scope)[: 2 * _MOST_CALLERS]:
+        found, edges = [], inference.program.callers(scope)
+        is_plain = 0 < len(edges) <= 4 * _MOST_CALLERS and not _decorators(function)
+        for edge in edges if is_plain else edges[: 2 * _MOST_CALLERS]:
             if edge.stands_in or edge.callback or edge.index < 0 or not self._calls_itself(edge, function):
+                is_plain = False
                 continue
             facts = inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-            names = [key for key, _ in facts.keywords if key and key not in named]
-            found += [self.argument(edge, function, name) for name in names]
+            names = [key for key, _ in facts.keywords if key not in named]
+            is_plain = is_plain and not names
+            found += [self.argument(edge, function, name) for name in names if name]
         tensors = [kind for kind in found if kind is not None and kind.is_tensor and kind.place is not Place.HOST]
-        return join(tensors).but(fresh=False).at_most(Confidence.MEDIUM) if tensors else None
+        if tensors:
+            return mapping(join(tensors).but(fresh=False).at_most(Confidence.MEDIUM))
+        return NOTHING_NAMED if is_plain else mapping()
 
     def _is_last_resort(self, edge: Edge) -> bool:
         """Whether a call stands where something went wrong."""
@@ -515,7 +525,8 @@ class Parameters:
             bound[args.vararg.arg] = sequence(items=extra) if arguments.exact and extra else sequence(join(extra))
         if args.kwarg is not None:
             known = [(key, thunk()) for key, thunk in arguments.keywords.items() if key not in nodes]
-            bound[args.kwarg.arg] = mapping(items=known) if arguments.exact and known else mapping()
+            nothing = NOTHING_NAMED if arguments.exact else mapping()
+            bound[args.kwarg.arg] = mapping(items=known) if arguments.exact and known else nothing
         return bound
 
     def _without(self, function: FunctionNode | ast.Lambda, name: str, arguments: Arguments) -> Kind:
@@ -616,6 +627,11 @@ def _reduces_a_dimension(call: ast.Call) -> bool:
         and isinstance(place, ast.Constant)
         and type(place.value) is int
     )
+
+
+def _decorators(function: FunctionNode) -> list[ast.expr]:
+    """The decorators that may call a function with other arguments than its callers gave."""
+    return [item for item in function.decorator_list if not (isinstance(item, ast.Name) and item.id in _PLAIN)]
 
 
 def _decorated(function: FunctionNode, name: str) -> bool:

@@ -10,6 +10,7 @@ from perflint.analysis.invariants.number_sources import goes_back
 from perflint.analysis.naming.loops import LENGTH_LIMIT
 from perflint.analysis.naming.phases import CHOOSES, DECODES, KEEPS_EXPERIENCE, SHOWS_PROGRESS
 from perflint.analysis.phases.memory_pressure import is_load_shedding
+from perflint.analysis.waits.arrays_told import only_tells
 from perflint.analysis.waits.reads import READ_NAMES, Read, device_read, in_forward, is_loss, region_of
 from perflint.analysis.waits.repeated_reads import read_before
 from perflint.analysis.waits.value_uses import later_uses
@@ -64,7 +65,8 @@ def _hands_on(node: ast.Call, ctx: FileFacts) -> bool:
     if in_forward(node, ctx):
         return to_numpy or isinstance(parent, ast.Return) or _is_put_away(node, ctx)
     if ctx.role(node) == "train":
-        return _is_iterated(node, ctx) or (_is_alone(node, ctx) and to_numpy and not _is_of_number(node, ctx))
+        leaves = to_numpy and not _is_of_number(node, ctx) and not only_tells(node, ctx)
+        return _is_iterated(node, ctx) or (leaves and _is_alone(node, ctx))
     return _is_alone(node, ctx) or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
 
 
