@@ -20,9 +20,7 @@ _DEPTH = 3
 
 
 def only_tells(value: ast.expr, ctx: FileFacts, depth: int = _DEPTH) -> bool:
-    """Whether all that becomes of a value on the host is numbers to look at, or text: the steps that follow need none of
-    it.
-    """
+    """Whether all that becomes of a value on the host is numbers to look at, or text: later steps need none of it."""
     child: ast.AST = value
     for outer in ctx.tree.ancestors(value):
         if isinstance(outer, ast.Call):
