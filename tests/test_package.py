@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -140,3 +141,25 @@ def test_the_command_answers_without_loading_anything_heavy(argument: str, tmp_p
         "perflint.program",
         "perflint.analysis.values",
     }
+
+
+def test_a_check_ends_with_its_whole_report_its_exit_code_and_what_was_to_be_done_at_the_end(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch.utils.data import DataLoader\n\n"
+        "def train(model, data):\n    loader = DataLoader(data)\n    for batch in loader:\n"
+        "        loss = model(batch.cuda())\n        loss.backward()\n        print(loss.item())\n"
+    )
+    (tmp_path / "train.py").write_text(source, encoding="utf-8")
+    code = (
+        "import atexit, sys\n"
+        "from perflint.cli import main\n"
+        "atexit.register(print, 'closed')\n"
+        "sys.argv = ['perflint', 'check', '.', '--no-cache', '--impact', 'low', '--output-format', 'json']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60
+    )
+    report, _, closed = done.stdout.rpartition("}")
+    assert json.loads(report + "}")["findings"]
+    assert (closed.strip(), done.returncode) == ("closed", 1)

@@ -52,8 +52,11 @@ def check(discovery: Discovery, options: Options) -> Report:
 def check_overlay(discovery: Discovery, options: Options, overlay: Mapping[str, str]) -> Report:
     """As `check`, with texts by display path that stand in for what is on disk."""
     keep_heap()
-    with gc_paused(), room_to_nest():
-        return Run(discovery, options, overlay).report()
+    with gc_paused(ends=options.ends), room_to_nest():
+        run = Run(discovery, options, overlay)
+        report = run.report()
+        run.worker.leave(run)
+        return report
 
 
 def explain_heat(
