@@ -21,14 +21,14 @@ from perflint.api import (
 )
 from perflint.api.gradients import name_of_whole
 from perflint.api.loops import CLOCKS, is_timing, names_in, turns_few_times
-from perflint.api.names import MODEL, OVER_BATCHES, TOKENIZER
+from perflint.api.names import MODEL, OVER_BATCHES
 from perflint.api.phases import Helper, one_text_helper
-
-from ._shared.samples import (
+from perflint.api.samples import (
     bound_by,
     feeds_itself,
     handed_out,
     is_several_texts,
+    is_tokenizer_call,
     moves_values,
     needed,
     shows_each,
@@ -142,7 +142,7 @@ def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
     given = [*node.args, *(item.value for item in node.keywords if item.arg in (None, "input_ids", "inputs"))]
     for value in given:
         for made in _origins(value, ctx):
-            if not _is_tokenizer(made) or not made.args:
+            if not is_tokenizer_call(made):
                 continue
             if _is_one_text(made.args[0], loop) or _is_text_of_turn(made, loop, ctx):
                 return made
@@ -154,7 +154,7 @@ def _text_behind(embedded: ast.expr, loop: ast.For, ctx: Context) -> ast.Call | 
     """The tokenizer's call whose one text the embeddings of this turn are made from."""
     for part in needed(embedded, loop)[1]:
         for made in walk(part):
-            if isinstance(made, ast.Call) and _is_tokenizer(made) and made.args and _is_text_of_turn(made, loop, ctx):
+            if isinstance(made, ast.Call) and is_tokenizer_call(made) and _is_text_of_turn(made, loop, ctx):
                 return made
     return None
 
@@ -182,15 +182,6 @@ def _origins(value: ast.expr, ctx: Context) -> Iterator[ast.Call]:
             value = found[0]
         else:
             return
-
-
-def _is_tokenizer(call: ast.Call) -> bool:
-    func = call.func
-    if isinstance(func, ast.Attribute) and func.attr in ("encode", "encode_plus"):
-        func = func.value
-    if not any(item.arg == "return_tensors" for item in call.keywords):
-        return False
-    return isinstance(func, (ast.Name, ast.Attribute)) and bool(TOKENIZER.search(name_of_whole(func).lower()))
 
 
 def _is_one_text(value: ast.expr, loop: ast.For) -> bool:

@@ -19,8 +19,7 @@ from perflint.api import (
 from perflint.api.gradients import arguments, is_model_call
 from perflint.api.loops import names_in
 from perflint.api.names import CHEAP, NOT_CAUSAL
-
-from ._shared.samples import feeds_itself
+from perflint.api.samples import feeds_itself
 
 #: Loops of fewer turns are not worth a word.
 _FEW = 4

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, argument, walk
 from perflint.api.loops import turns_few_times
-
-from ._shared.samples import feeds_itself, needed
+from perflint.api.samples import feeds_itself, needed
 
 _CELLS = {"LSTMCell": "LSTM", "GRUCell": "GRU", "RNNCell": "RNN"}
 #: Loops of fewer turns are not worth a word.

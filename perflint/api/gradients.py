@@ -54,6 +54,7 @@ from perflint.analysis.gradients.model_calls import (
     makes_instance,
     may_differentiate,
     name_of_whole,
+    runs_network,
 )
 from perflint.analysis.gradients.number_uses import becomes_text, reads_number
 from perflint.analysis.gradients.results import (
@@ -133,6 +134,7 @@ __all__ = [
     "reads_number",
     "run_by_helper",
     "runs_every_turn",
+    "runs_network",
     "script_parts",
     "shown_as_text",
     "stands_in_training",

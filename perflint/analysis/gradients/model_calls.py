@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import is_forward, is_method_of_values
+from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_forward, is_method_of_values
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
-from perflint.analysis.naming.models import LOSS, MODEL, NEEDS_GRADIENTS
+from perflint.analysis.naming.models import CHEAP, LOSS, MODEL, NEEDS_GRADIENTS
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
@@ -117,3 +117,21 @@ def may_differentiate(forward: ast.Call, ctx: FileFacts, *, losses: bool = False
         if method is not None and method.path:
             return bool(ctx.program.graph.unresolved.get(Scope(method.path, method.name)))
     return True
+
+
+def runs_network(call: ast.Call, ctx: FileFacts, *, sure: bool) -> bool:
+    """Whether a call runs a network. `sure`: what it is given can only be meant for one."""
+    if callee_is_cheap(call):
+        return False
+    if is_model_call(call, ctx):
+        return True
+    if not sure or not isinstance(call.func, ast.Attribute) or call.func.attr not in FORWARD_METHODS | {"decode"}:
+        return False
+    return not ctx.kind(call.func.value).known and ctx.project_target(call.func) is None
+
+
+def callee_is_cheap(call: ast.Call) -> bool:
+    """Whether what is called only changes an image, or looks a row up."""
+    return bool(CHEAP.search(name_of_whole(call.func))) or (
+        isinstance(call.func, ast.Attribute) and bool(CHEAP.search(name_of_whole(call.func.value)))
+    )

@@ -148,3 +148,5 @@ SETTLES = pattern(
 )
 #: Files that make pictures.
 PICTURES_FILE = pattern(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
+#: Functions that make one token, frame or sample after the other.
+ONE_BY_ONE = pattern(r"generat|(?:^|_)decode|stream|^_*sample_", re.IGNORECASE)

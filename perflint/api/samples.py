@@ -1,0 +1,50 @@
+"""Loops that hand out one sample per iteration, and what is given it."""
+
+from __future__ import annotations
+
+from perflint.analysis.frequency.handed_out import handed_out, is_several_texts, shows_each
+from perflint.analysis.frequency.per_item_calls import edge_of_items, loop_header
+from perflint.analysis.gradients.in_batches import changes_model, gives_the_same_in_batches
+from perflint.analysis.invariants.turn_dependence import (
+    Turning,
+    bound_by,
+    feeds_itself,
+    is_of_own_size,
+    needed,
+    turning_loops,
+)
+from perflint.analysis.values.single_samples import (
+    is_of_module,
+    is_of_nesting,
+    is_of_unstacked,
+    is_tokenizer_call,
+    makes_batch_of_one,
+    makes_tokens,
+    rows_of,
+)
+from perflint.analysis.values.takers import moves_values, takers
+
+__all__ = [
+    "Turning",
+    "bound_by",
+    "changes_model",
+    "edge_of_items",
+    "feeds_itself",
+    "gives_the_same_in_batches",
+    "handed_out",
+    "is_of_module",
+    "is_of_nesting",
+    "is_of_own_size",
+    "is_of_unstacked",
+    "is_several_texts",
+    "is_tokenizer_call",
+    "loop_header",
+    "makes_batch_of_one",
+    "makes_tokens",
+    "moves_values",
+    "needed",
+    "rows_of",
+    "shows_each",
+    "takers",
+    "turning_loops",
+]
