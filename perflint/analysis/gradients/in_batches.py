@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.models import BATCH_STATISTICS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import is_constant
 from perflint.syntax.walk import walk
-from perflint.system.patterns import pattern
-
-_BATCH_STATISTICS = pattern(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
 
 
 def gives_the_same_in_batches(call: ast.Call, ctx: FileFacts) -> bool:
@@ -30,7 +27,7 @@ def _has_batch_statistics(model: ast.expr, ctx: FileFacts) -> bool:
     """Whether the file, or that of the model's class, speaks of batch normalisation."""
     homes = {ctx.path, ctx.kind(model).path} - {""}
     texts = (there.source.text for there in map(ctx.at, sorted(homes)) if there is not None)
-    return any(_BATCH_STATISTICS.search(text) for text in texts)
+    return any(BATCH_STATISTICS.search(text) for text in texts)
 
 
 def _has_a_batched_way(call: ast.Call, ctx: FileFacts) -> bool:

@@ -98,3 +98,7 @@ CONVOLVES = pattern(
     r"^(?:Lazy)?Conv(?:Transpose)?[123]d$|^conv(?:_transpose)?[123]d$|resnet|resnext|vgg|densenet|inception|unet$",
     re.IGNORECASE,
 )
+#: What a file says that normalizes over the batch.
+BATCH_STATISTICS = pattern(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
+#: Copies of all parameters by their names: moving averages and state dicts.
+COPIES = pattern(r"(?:^|_)(?:shadow|ema)(?:_|$)|state_dict$")

@@ -1,0 +1,154 @@
+"""Walks over all parameters or buffers of a model, and whether they are few."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.evidence import last_name as last_of
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.models import COPIES, LAST_LAYERS, PARAMETER_LISTS
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.analysis.values.kind import Kind, Tag
+from perflint.ir.calls import callee_name
+from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
+
+_WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
+#: Functions around a walk that leave it one.
+_WRAPPERS = frozenset("list tuple enumerate filter zip zip_strict reversed chain".split())
+#: Layers of one or two parameters.
+_LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
+#: Parameters for which a loop of updates costs as much as one for all.
+_FEW = 2
+_OF_NUMBERS = frozenset("int float bool len max min round".split())
+#: By which a module may hold more than its attributes say.
+_ADD_UNSEEN = frozenset("setattr add_module register_module register_parameter".split())
+
+
+def walks_parameters(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether it goes through all parameters or buffers, as it is written or by what a function or a dict holds."""
+    return is_walk(node) or _hands_out(node, ctx) or _is_of_mapping(node, ctx)
+
+
+def is_walk(node: ast.expr) -> bool:
+    """`model.parameters()`, pairs of those, entries of state dicts, lists named for parameters or gradients."""
+    if isinstance(node, ast.Name):
+        return PARAMETER_LISTS.search(node.id) is not None
+    if isinstance(node, ast.Attribute):
+        return PARAMETER_LISTS.search(node.attr) is not None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return is_walk(node.left) and is_walk(node.right)
+    if not isinstance(node, ast.Call):
+        return False
+    if callee_name(node) in _WALKS:
+        return isinstance(node.func, ast.Attribute)
+    if callee_name(node) in ("items", "values") and isinstance(node.func, ast.Attribute):
+        return _is_state(node.func.value)
+    return callee_name(node) in _WRAPPERS and any(is_walk(item) for item in node.args)
+
+
+def _hands_out(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a function of this file is called that returns such a walk: `for name, p in self.averaged(model):`."""
+    if not isinstance(node, ast.Call) or ctx.text(node.func) not in (callee_name(node), f"self.{callee_name(node)}"):
+        return False
+    if all(ref.path != ctx.path for ref in ctx.refs(node.func)):
+        return False
+    defined = [part for part in walk(ctx.tree.module) if isinstance(part, ast.FunctionDef)]
+    named = [function for function in defined if function.name == callee_name(node)]
+    return len(named) == 1 and _returns_walks(named[0])
+
+
+def _is_of_mapping(node: ast.expr, ctx: FileFacts) -> bool:
+    """`params.items()` of what was bound to `dict(model.named_parameters())`."""
+    if not isinstance(node, ast.Call) or callee_name(node) not in ("items", "values", "keys"):
+        return False
+    mapping = node.func.value if isinstance(node.func, ast.Attribute) else None
+    made = ctx.inference.flow.definitions(mapping) if isinstance(mapping, ast.Name) else ()
+    return bool(made) and all(
+        isinstance(item.value, ast.Call)
+        and callee_name(item.value) in ("dict", "OrderedDict")
+        and any(is_walk(given) for given in item.value.args)
+        for item in made
+    )
+
+
+def _returns_walks(function: ast.FunctionDef) -> bool:
+    """Whether all that a function returns are walks over parameters, written there or bound to a name."""
+    parts = list(walk(function))
+    returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
+    walks = {
+        target.id
+        for part in parts
+        if isinstance(part, ast.Assign) and is_walk(part.value)
+        for target in part.targets
+        if isinstance(target, ast.Name)
+    }
+    return bool(returned) and all(
+        is_walk(value) or (isinstance(value, ast.Name) and value.id in walks) for value in returned
+    )
+
+
+def _is_state(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        return callee_name(node) == "state_dict"
+    return COPIES.search(last_name(node)) is not None
+
+
+def walks_few(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the walk is over the two parameters of a single layer, or those of the last layers only."""
+    if any(_is_few(part, ctx) for part in walk(node)) or "_parameters" in names_in(node):
+        return True  # `module._parameters` holds those of the module itself, not of its layers
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in _WALKS
+        and _holds_few(ctx.kind(part.func.value), ctx)
+        for part in walk(node)
+    )
+
+
+def _holds_few(module: Kind, ctx: FileFacts) -> bool:
+    """Whether a module is a single layer, or a class of the project with a parameter or two and no layers, as losses
+    that learn their centers are.
+    """
+    if module.qualified in _LAYERS:
+        return True
+    summary = ctx.program.summaries.get(module.path) if module.tag is Tag.MODULE and module.path else None
+    facts = summary.classes.get(module.qualified) if summary is not None else None
+    if summary is None or facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
+        return False  # what it is derived from holds more
+    own = [summary.functions[f"{module.qualified}.{method}"] for method in facts.methods]
+    if any(_ADD_UNSEEN & set(method.identifiers.split()) for method in own):
+        return False
+    run = {call.func for method in own for call in method.calls if isinstance(call.func, str)}
+    parameters = 0
+    for name, values in facts.attributes.items():
+        made = [last_of(value[1]) if isinstance(value, tuple) and value[0] == "call" else "" for value, _ in values]
+        if made and set(made) == {"Parameter"}:
+            parameters += 1
+        elif f"self.{name}" in run or not all(
+            call in _OF_NUMBERS if call else _is_plain(value) for call, (value, _) in zip(made, values)
+        ):
+            return False  # may be a module that it makes or is given
+    return 0 < parameters <= _FEW
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is written as a name, a literal or arithmetic, which has no notation."""
+    return not isinstance(value, tuple) or value[0] in ("const", "seq", "map")
+
+
+def _is_few(node: ast.AST, ctx: FileFacts) -> bool:
+    """`model.classifier.parameters()`, `params[-2:]`, and names that were set to these."""
+    if isinstance(node, ast.Call) and callee_name(node) in _WALKS and isinstance(node.func, ast.Attribute):
+        owner = node.func.value
+        return isinstance(owner, ast.Attribute) and LAST_LAYERS.match(owner.attr) is not None
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return isinstance(node.slice.lower, ast.UnaryOp) and node.slice.upper is None
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        made = ctx.inference.flow.definitions(node)
+        value = made[0].value if len(made) == 1 and not made[0].path else None
+        if isinstance(value, ast.Call) and callee_name(value) in _WRAPPERS and value.args:
+            value = value.args[0]
+        return isinstance(value, (ast.Call, ast.Subscript)) and _is_few(value, ctx)
+    return False
