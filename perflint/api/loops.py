@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from perflint.analysis.frequency.elementwise_steps import launches_of_step
-from perflint.analysis.frequency.few_parts import goes_over_a_handful, need_not_be_many
+from perflint.analysis.frequency.few_parts import (
+    goes_over_a_handful,
+    goes_over_names_of_parts,
+    need_not_be_many,
+    targets_and_items,
+)
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
+from perflint.analysis.invariants.caller_numbers import are_numbers_of_callers
+from perflint.analysis.invariants.turn_dependence import regions_of_turns
 from perflint.analysis.phases.loop_purpose import (
     CLOCKS,
     is_between_clocks,
@@ -15,6 +22,7 @@ from perflint.analysis.phases.loop_purpose import (
     trains_inside,
 )
 from perflint.analysis.phases.turn_work import are_generated, encodes_items, runs_a_model
+from perflint.analysis.values.built_texts import built_text, is_same_text
 from perflint.analysis.values.growing import (
     NUMPY_JOINS,
     TORCH_JOINS,
@@ -40,8 +48,11 @@ __all__ = [
     "are_elements",
     "are_generated",
     "are_moved_over",
+    "are_numbers_of_callers",
+    "built_text",
     "encodes_items",
     "goes_over_a_handful",
+    "goes_over_names_of_parts",
     "growing_loop",
     "grown_at",
     "grown_attributes",
@@ -51,14 +62,17 @@ __all__ = [
     "is_forever",
     "is_now_and_then",
     "is_of_a_kind",
+    "is_same_text",
     "is_timing",
     "launches_of_step",
     "may_be_a_number",
     "names_in",
     "need_not_be_many",
+    "regions_of_turns",
     "runs_a_model",
     "size_reads",
     "starts_afresh",
+    "targets_and_items",
     "trains_inside",
     "turns_few_times",
 ]

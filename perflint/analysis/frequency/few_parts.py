@@ -7,7 +7,8 @@ import ast
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.data import COLLECTED
 from perflint.analysis.naming.loops import HANDFUL, MANY
-from perflint.analysis.naming.values import KEY
+from perflint.analysis.naming.models import STATE_DICT
+from perflint.analysis.naming.values import KEY, NAME_OF_PART
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name
@@ -67,3 +68,26 @@ def need_not_be_many(node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
         header += indexed
     collected = ctx.heat(node) < Heat.STEP and any(COLLECTED.search(name) for name in (*header, *names_in(loop.target)))
     return not collected and not any(MANY.search(name) for name in header)
+
+
+def goes_over_names_of_parts(loop: ast.AST) -> bool:
+    """Whether a loop goes over the names of parameters or modules, of which a model has hundreds (but few children)."""
+    return any(
+        isinstance(part, ast.Name) and NAME_OF_PART.search(part.id) is not None
+        for target, items in targets_and_items(loop)
+        if _is_of_a_model(items)
+        for part in walk(target)
+    )
+
+
+def targets_and_items(loop: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of a loop or comprehension, each with what it is gone over."""
+    if isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+        return [(item.target, item.iter) for item in loop.generators]
+    return [(loop.target, loop.iter)] if isinstance(loop, (ast.For, ast.AsyncFor)) else []
+
+
+def _is_of_a_model(items: ast.expr) -> bool:
+    """Whether what is gone over may be all of a model: a state dict or what a model is asked for, no list of names."""
+    named = set(names_in(items))
+    return "named_children" not in named and any(STATE_DICT.search(name) for name in named)

@@ -132,3 +132,20 @@ def _stored(target: ast.expr) -> Iterator[str]:
 
 def bound_by(turning: Turning) -> set[str]:
     return {part.id for part in walk(turning.target) if isinstance(part, ast.Name)}
+
+
+def regions_of_turns(node: ast.AST, ctx: FileFacts) -> list[ast.AST]:
+    """Loops and comprehensions of the same function that run `node` once a turn, innermost first."""
+    found: list[ast.AST] = []
+    child = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            break
+        if isinstance(outer, (ast.For, ast.AsyncFor, ast.While)) and child in outer.body:
+            found.append(outer)
+        if isinstance(outer, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            first = outer.generators[0]
+            if child is not first:
+                found.append(outer)
+        child = outer
+    return found

@@ -34,3 +34,7 @@ SUPPRESSES = pattern(r"(?:^|_)nms(?:_|\d|$)|non_?max(?:imum)?_?suppression", re.
 KEY = pattern(r"^(?:k|key|name|kind)$")
 #: What a loop over a state dict, or over named parameters, calls its turns.
 NAME_OF_PART = pattern(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IGNORECASE)
+#: Annotations of whole numbers, one or some of them.
+WHOLE_NUMBERS = pattern(
+    r"(?=.*\bint\b)(?:typing\.)?(?:(?:int|bool|None|list|List|tuple|Tuple|Sequence|Iterable|Optional|Union)\b|[\[\]|,.\s])+"
+)
