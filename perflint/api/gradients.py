@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.effects.kept_by_calls import kept_by_call
 from perflint.analysis.gradients.carried import GRAPH_CARRIERS, carries_graph, may_carry_graph
+from perflint.analysis.gradients.drawn_anew import draws_anew
 from perflint.analysis.gradients.escaping import (
     grows_argument,
     handed_out,
@@ -11,6 +12,7 @@ from perflint.analysis.gradients.escaping import (
     made_from_forwards,
     shown_as_text,
 )
+from perflint.analysis.gradients.evaluated_calls import may_evaluate, only_evaluates
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
@@ -33,8 +35,15 @@ from perflint.analysis.gradients.forwards import (
     is_given_counts,
     is_method_of_values,
     is_pure,
+    only_shapes,
 )
-from perflint.analysis.gradients.helper_forwards import Behind, forward_behind, is_changed, runs_every_turn
+from perflint.analysis.gradients.helper_forwards import (
+    Behind,
+    forward_behind,
+    is_changed,
+    runs_every_turn,
+    runs_given_model,
+)
 from perflint.analysis.gradients.in_reach import (
     ASKING,
     gradients_in_reach,
@@ -89,6 +98,7 @@ __all__ = [
     "asks_for_gradients",
     "becomes_text",
     "carries_graph",
+    "draws_anew",
     "evaluated",
     "evaluating_forwards",
     "evaluating_passes",
@@ -127,13 +137,17 @@ __all__ = [
     "makes_instance",
     "may_carry_graph",
     "may_differentiate",
+    "may_evaluate",
     "may_hold_parameters",
     "may_learn",
     "name_of_whole",
+    "only_evaluates",
+    "only_shapes",
     "outlasting",
     "reads_number",
     "run_by_helper",
     "runs_every_turn",
+    "runs_given_model",
     "runs_network",
     "script_parts",
     "shown_as_text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.invariants.between_calls import comes_before, is_switched_between, managers_around
 from perflint.analysis.invariants.constant_tensors import (
     is_constant_copy,
     is_number,
@@ -10,12 +11,21 @@ from perflint.analysis.invariants.constant_tensors import (
     is_traced,
     single,
 )
-from perflint.analysis.invariants.in_loops import is_fixed, is_touched, objects_in, writes_data
+from perflint.analysis.invariants.in_loops import (
+    is_fixed,
+    is_thrown_away,
+    is_touched,
+    is_unchanging,
+    objects_in,
+    writes_data,
+)
 from perflint.analysis.invariants.number_sources import Source, is_kept, origin_of, round_trip
+from perflint.analysis.invariants.same_results import meaning_of, means_the_same
 from perflint.analysis.invariants.step_constants import is_step_constant
 
 __all__ = [
     "Source",
+    "comes_before",
     "is_constant_copy",
     "is_fixed",
     "is_kept",
@@ -23,8 +33,14 @@ __all__ = [
     "is_of_numpy",
     "is_only_read",
     "is_step_constant",
+    "is_switched_between",
+    "is_thrown_away",
     "is_touched",
     "is_traced",
+    "is_unchanging",
+    "managers_around",
+    "meaning_of",
+    "means_the_same",
     "objects_in",
     "origin_of",
     "round_trip",

@@ -18,6 +18,7 @@ from perflint.analysis.phases.loop_purpose import (
     is_forever,
     is_timing,
     names_in,
+    only_repeats,
     starts_afresh,
     trains_inside,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "may_be_a_number",
     "names_in",
     "need_not_be_many",
+    "only_repeats",
     "regions_of_turns",
     "runs_a_model",
     "size_reads",

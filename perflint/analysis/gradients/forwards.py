@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import INSTANCE
 from perflint.analysis.naming.models import TABLES
 from perflint.analysis.naming.values import IS_COUNT
 from perflint.analysis.values.kind import Tag
@@ -15,6 +16,8 @@ from perflint.ir.notation import last_name
 from perflint.ir.summary import FunctionFacts
 from perflint.torch_model import modules, tensors
 
+#: What a forward does that only gives a parameter another shape.
+_SHAPING = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"repeat", "size", "to", "clone"}
 #: Methods of models that run them, besides calling them.
 FORWARD_METHODS = frozenset(
     "forward run_with_cache encode encode_image encode_text encode_prompt get_image_features get_text_features "
@@ -124,3 +127,13 @@ def is_pure(call: ast.Call, ctx: FileFacts) -> bool:
     if isinstance(call.func, (ast.Name, ast.Attribute)) and is_method_of_values(call.func):
         return False
     return ctx.kind(call.func).tag is Tag.TOKENIZER
+
+
+def only_shapes(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the forward that is called only gives a parameter another shape: there is nothing to save."""
+    for ref in ctx.refs(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else ():
+        if ref.kind != INSTANCE or ref.path not in ctx.program.summaries:
+            return False
+        facts = ctx.program.summaries[ref.path].functions.get(f"{ref.name}.forward")
+        return facts is not None and all(last_name(item.func) in _SHAPING for item in facts.calls)
+    return False

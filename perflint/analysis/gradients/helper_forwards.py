@@ -245,3 +245,36 @@ def _set_in(ref: Ref, ctx: FileFacts) -> set[str]:
     holder = ctx.program.summaries[ref.path].classes.get(facts.in_class)
     values = holder.attributes.items() if holder is not None else ()
     return {name for name, settings in values if any(place == ref.name for _, place in settings)}
+
+
+def runs_given_model(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a function of the project runs a model that it is given, without gradients and without chance."""
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.kind != "function":
+        return False
+    scope = Scope(ref.path, ref.name)
+    facts = ctx.program.function(scope)
+    if facts.is_generator or not facts.returns:
+        return False
+    names = {param.name for param in facts.params}
+    runs = False
+    for item in facts.calls:
+        dotted = item.func if isinstance(item.func, str) else ""
+        if dotted.rpartition(".")[2] in DRAWS | CHANGES:
+            return False
+        if dotted in names and _is_given_module(dotted, call, facts.params, ctx):
+            runs = runs or ctx.program.grad_off(scope, item.context)
+    return runs and not ctx.program.trains(scope)
+
+
+def _is_given_module(name: str, call: ast.Call, params: tuple[object, ...], ctx: FileFacts) -> bool:
+    """Whether the argument passed for a parameter is a module."""
+    ordered = [getattr(param, "name", "") for param in params]
+    position = ordered.index(name)
+    given = next((item.value for item in call.keywords if item.arg == name), None)
+    if given is None and position < len(call.args):
+        given = call.args[position]
+    if given is None or isinstance(given, ast.Starred):
+        return False
+    kind = ctx.kind(given)
+    return kind.tag is Tag.MODULE or (not kind.known and ctx.text(given).rpartition(".")[2].endswith("model"))

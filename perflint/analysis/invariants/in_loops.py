@@ -9,6 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import CHANGES, arguments, is_forward, is_pure
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.syntax.walk import walk
 
 _DEEP = 4
 
@@ -68,3 +69,25 @@ def writes_data(part: ast.AST) -> bool:
     if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr.endswith("_")):
         return False
     return isinstance(part.func.value, ast.Attribute) and part.func.value.attr == "data"
+
+
+def is_unchanging(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether nothing the call depends on is set, changed or handed to others in the loop."""
+    given = arguments(call)
+    if not all(is_fixed(item, loop, ctx) for item in given):
+        return False
+    if is_forward(call, ctx):
+        given = [*given, call.func]
+        if not is_fixed(call.func, loop, ctx):
+            return False
+    if any(writes_data(part) for part in walk(loop)):
+        return False
+    return not is_touched({name for item in given for name in objects_in(item)}, call, loop, ctx)
+
+
+def is_thrown_away(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether nobody uses the result: a warm-up."""
+    parent = ctx.tree.parent(call)
+    if isinstance(parent, ast.Assign):
+        return all(isinstance(target, ast.Name) and target.id == "_" for target in parent.targets)
+    return isinstance(parent, ast.Expr)

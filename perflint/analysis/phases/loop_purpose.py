@@ -93,3 +93,17 @@ def _is_timer(func: ast.expr) -> bool:
 def is_forever(loop: ast.stmt) -> bool:
     """A service loop: what it calls answers a world that changes."""
     return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant)
+
+
+def only_repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """`for _ in range(3): y = run(x)`: done again for its own sake, to warm up or to be timed by hand."""
+    if isinstance(loop, ast.While) or len(loop.body) != 1:
+        return False
+    statement, turns = loop.body[0], loop.iter
+    return (
+        isinstance(turns, ast.Call)
+        and callee_name(turns) == "range"
+        and all(isinstance(item, ast.Constant) for item in turns.args)
+        and isinstance(statement, ast.Assign)
+        and all(isinstance(target, (ast.Name, ast.Tuple)) for target in statement.targets)
+    )
