@@ -33,7 +33,7 @@ from perflint.api.transfers import asks_not_to_block, constructor, copied_data, 
 from perflint.api.waits import emptied_by, impact_at
 from perflint.api.words import short_text
 
-from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
+from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there, type_of
 from ._fixes.copy_fixes import moved_without_waiting
 from ._fixes.keeping import device_of, keep
 from ._fixes.legacy_fixes import made_there
@@ -43,7 +43,7 @@ _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _EPOCH = pattern(r"epoch", re.IGNORECASE)
 _LOOKS_LIKE_TYPE = pattern(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
-_MOVES = frozenset({"to", "cuda", "type_as"})
+_MOVES = frozenset({"to", "cuda", "type_as", "type"})
 _LEGACY_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.DEVICE_CONSTRUCTORS)
 
 
@@ -196,8 +196,8 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
     kind = ctx.kind(node)
     if kind.on_accelerator:
         return True
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "type_as":
-        return kind.is_tensor and kind.place in (Place.MODULE, Place.TARGET) and ctx.heat(node) >= Heat.STEP
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("type_as", "type"):
+        return _goes_where_another_is(node, ctx)
     # `x.device` of a tensor whose place is not known, in hot code: as a rule an accelerator.
     given = node.args[0] if node.args else keyword(node, "device")
     if isinstance(given, ast.Attribute) and given.attr == "device":
@@ -210,6 +210,15 @@ def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
             return not node.args or not _LOOKS_LIKE_TYPE.search(given.id)
         return like.tag in (Tag.TENSOR, Tag.DEVICE, Tag.STRING)
     return False
+
+
+def _goes_where_another_is(node: ast.Call, ctx: Context) -> bool:
+    """`.type_as(x)`, `.type(x.type())` in hot code: as a rule to an accelerator, unless `x` is on the host."""
+    like = type_of(node)
+    if like is None or ctx.heat(node) < Heat.STEP:
+        return False
+    kind = ctx.kind(like)
+    return kind.is_tensor and kind.place is not Place.HOST and kind.certainty is not Confidence.LOW
 
 
 def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:

@@ -66,5 +66,7 @@ OPERATIONS: Mapping[str, Counts] = {
     "dropout": Counts(0, 1, words("p")),
 }
 NAMES = frozenset({*CONSTRUCTORS, *OPERATIONS})
+#: Functions that make host numbers of a list, at a place or under a name: each device number in it is read.
+LISTED: Mapping[str, tuple[int, str]] = {"pack_padded_sequence": (1, "lengths")}
 #: Constructors that copy each number of a list to where the tensor is made: each device number in it is read.
 OF_LISTS = words("tensor as_tensor asarray")

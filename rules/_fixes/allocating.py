@@ -72,7 +72,9 @@ def has_default_device(made: ast.Call, ctx: Context) -> bool:
     return any(
         isinstance(outer, ast.With)
         and any(
-            ctx.is_call_of(item.context_expr, "torch.device") or "device" in ctx.text(item.context_expr)
+            ctx.is_call_of(item.context_expr, "torch.device")
+            # Which of several GPUs is meant by `cuda` says nothing of what is made on the host.
+            or ("device" in (text := ctx.text(item.context_expr)) and "cuda.device" not in text)
             for item in outer.items
         )
         for outer in ctx.tree.ancestors(made)
@@ -85,8 +87,9 @@ def there(made: Made, ctx: Context) -> tuple[str, str]:
     """
     node = made.move
     assert isinstance(node.func, ast.Attribute)
-    if node.func.attr == "type_as":
-        return _of_tensor(node.args[0], ctx) if node.args else ("", "")
+    if node.func.attr in ("type_as", "type"):
+        like = type_of(node)
+        return _of_tensor(like, ctx) if like is not None else ("", "")
     given = [item for item in node.keywords if item.arg != "non_blocking"]
     if node.func.attr == "cuda":
         return ("", "") if node.args or given else ('"cuda"', "")
@@ -103,6 +106,15 @@ def there(made: Made, ctx: Context) -> tuple[str, str]:
         is_named = "dtype" not in text and any(word in text.lower() for word in _LOOKS_LIKE_DEVICE)
         return (text, "") if is_named else ("", "")  # `.to(scores)` takes a tensor as well, `device=scores` does not
     return text, ""
+
+
+def type_of(move: ast.Call) -> ast.expr | None:
+    """The tensor whose type a move takes over: `x` of `.type_as(x)` and of `.type(x.type())`."""
+    given = move.args[0] if len(move.args) == 1 else None
+    if callee_name(move) == "type":
+        is_asked = isinstance(given, ast.Call) and callee_name(given) == "type" and not given.args
+        given = given.func.value if is_asked and isinstance(given.func, ast.Attribute) else None  # type: ignore[union-attr]
+    return given
 
 
 def _of_tensor(target: ast.expr, ctx: Context) -> tuple[str, str]:

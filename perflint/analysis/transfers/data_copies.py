@@ -62,8 +62,12 @@ def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
     if data is None or (isinstance(data, (ast.List, ast.Tuple)) and not data.elts):
         return None
     certainty = certainty_of_host(data, ctx)
-    if certainty is None and dotted == "torch.tensor" and not ctx.kind(data).known:
-        certainty = Confidence.MEDIUM  # it is there for data of the host: of a tensor it gives a warning
+    if certainty is None and (dotted == "torch.tensor" or callee_name(call) == "new_tensor"):
+        # It is there for data of the host: of a tensor it gives a warning. Tensors in a list are read one by one.
+        kind = ctx.kind(data)
+        is_list = kind.tag is Tag.SEQUENCE and kind.certainty is not Confidence.LOW
+        holds = is_list and kind.element is not None and (kind.element.holds_tensors or kind.element.known)
+        certainty = Confidence.MEDIUM if (is_list and not holds) or not kind.known else None
     placed = _certainty_of_place(call, ctx)
     if certainty is None or placed is None:
         return None

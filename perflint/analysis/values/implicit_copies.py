@@ -23,7 +23,9 @@ def copied_data(call: ast.Call, dotted: str) -> ast.expr | None:
     if dotted in tensors.COPYING_CONSTRUCTORS - _FILLED:
         if "device" not in given:
             return None
-    elif dotted or not isinstance(call.func, ast.Attribute) or call.func.attr not in _LIKE_RECEIVER:
+    elif not isinstance(call.func, ast.Attribute) or call.func.attr not in _LIKE_RECEIVER:
+        return None
+    elif dotted and not dotted.startswith("torch."):  # of a tensor that is known by what made it
         return None
     return call.args[0] if call.args else given.get("data") or given.get("obj")
 

@@ -125,7 +125,7 @@ def _tensor(call: _MethodCall) -> Kind:
     if call.name in tensors.DIMENSIONED:
         return _dimensioned(call.receiver, call.name, call.arguments)
     if call.name == "type" and not len(call.arguments) and not call.arguments.keywords:
-        return STRING  # the name of the type
+        return STRING.but(device=transfers.device_at(call.receiver))  # the name of the type, which says where it is
     if call.name in ("type", "type_as"):
         return transfers.cast_like(_viewed(call), call.arguments)
     if call.name in tensors.VIEW_METHODS or call.name in tensors.CAST_METHODS:

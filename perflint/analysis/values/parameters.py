@@ -97,7 +97,7 @@ class Parameters:
             return UNKNOWN
         args = function.args
         if argument is args.vararg:
-            return sequence(self._annotated(argument))
+            return sequence(self._rest(function, argument, is_called=is_called))
         if argument is args.kwarg:
             return self._given_by_name(function)
         cls = self._class_of(function)
@@ -116,6 +116,29 @@ class Parameters:
             if hooked is not None:
                 return self._refined(hooked, self._annotated(argument))
         return self._ordinary(function, definition, cls, is_called=is_called)
+
+    def _rest(self, function: FunctionNode, argument: ast.arg, *, is_called: bool) -> Kind:
+        """What `*inputs` of a module's forward holds: tensors, where each known call gives such."""
+        annotated, cls = self._annotated(argument), self._class_of(function)
+        if annotated.known or not is_called or function.name != "forward" or cls is None or not self._is_module(cls):
+            return annotated
+        first = len(function.args.posonlyargs) + len(function.args.args) - 1
+        given: list[Kind] = []
+        scope = Scope(self.inference.path, self.inference.tree.qualname(function))
+        for edge in self.inference.program.callers(scope)[:_MOST_CALLERS]:
+            if edge.stands_in or edge.callback or edge.index < 0:
+                continue
+            facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+            other = self.inference.at(edge.caller.path)
+            places = range(first, len(facts.args))
+            given += (
+                [other.parameters.argument_at(edge, "", place) or UNKNOWN for place in places] if other else [UNKNOWN]
+            )
+        found = join(given) if given and all(kind.is_tensor for kind in given) else UNKNOWN
+        if not found.is_tensor:
+            return UNKNOWN
+        placed = found if found.place is not Place.UNKNOWN else found.but(place=Place.MODULE, device=None)
+        return placed.but(fresh=False, rank=None).at_most(Confidence.MEDIUM)
 
     def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
         """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""

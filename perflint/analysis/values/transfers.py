@@ -53,11 +53,11 @@ def target_of(arguments: Arguments, written: str) -> Device | None:
     if first.tag is Tag.NUMBER:
         return Device.MAYBE
     if first.tag is Tag.TENSOR:
-        return _device_at(first)
+        return device_at(first)
     return Device.MAYBE if looks_like_device(written) else None
 
 
-def _device_at(kind: Kind) -> Device | None:
+def device_at(kind: Kind) -> Device | None:
     """The device a tensor is on, as a target for others."""
     if kind.place is Place.HOST:
         return Device.CPU
@@ -145,6 +145,8 @@ def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
         return receiver
     if like.tag is Tag.CLASS and like.qualified in tensors.DEVICE_CONSTRUCTORS:
         return moved(receiver, like.device or Device.CUDA, Origin(Provenance.MOVE, "type"))
+    if like.tag is Tag.STRING and like.device not in (None, Device.GIVEN):
+        return moved(receiver, like.device, Origin(Provenance.MOVE, "type"))  # `x.type(y.type())`
     if like.tag is Tag.TENSOR:
         known = like.place if like.certainty is not Confidence.LOW else Place.UNKNOWN
         device = like.device if known is not Place.UNKNOWN else None

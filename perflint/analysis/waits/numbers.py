@@ -17,7 +17,7 @@ from perflint.syntax.bindings import Definition
 from perflint.torch_model import counts
 
 #: Operations that take numbers; where a device tensor stands for one, the host waits for it.
-NUMBER_NAMES = tuple(sorted(counts.NAMES | counts.OF_LISTS))
+NUMBER_NAMES = tuple(sorted(counts.NAMES | counts.OF_LISTS | set(counts.LISTED)))
 #: What no tensor of the device stands in for, or nothing that can be told of: settings.
 _NO_TENSORS = (ast.Constant, ast.Attribute)
 #: Methods that give numbers of the host, and what functions that do are called on.
@@ -40,8 +40,11 @@ def device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
 
 
 def _device_number(node: ast.AST, ctx: FileFacts) -> Read | None:
-    if isinstance(node, ast.Call) and not _may_take_tensor(node, ctx):
-        return None
+    if isinstance(node, ast.Call):
+        if callee_name(node) in counts.LISTED:
+            return _listed(node, ctx)
+        if not _may_take_tensor(node, ctx):
+            return None
     for number in numbers_of(node, ctx):
         if isinstance(node, ast.Subscript) and not _is_one_position(number, ctx):
             continue  # a row of positions selects on the device
@@ -103,6 +106,30 @@ def _list_of_numbers(node: ast.Call, ctx: FileFacts) -> Read | None:
             if certainty is not None:
                 return Read(given, certainty)
     return None
+
+
+def _listed(node: ast.Call, ctx: FileFacts) -> Read | None:
+    """`pack_padded_sequence(x, list(lengths))` of lengths that are computed on the device."""
+    place, name = counts.LISTED[callee_name(node)]
+    lists = [item.value for item in node.keywords if item.arg == name] or node.args[place : place + 1]
+    for given in lists:
+        kind = ctx.kind(given)
+        if kind.tag is not Tag.SEQUENCE or kind.element is None or kind.element.rank not in (None, 0):
+            continue
+        sources = [part for origin in ctx.inference.origins(given) for part in _gone_through(origin)]
+        certainty = kind_on_device(kind.element, given, ctx)
+        if certainty is not None and any(_is_computed(part, ctx, _LINKS) for part in sources):
+            return Read(given, certainty)
+    return None
+
+
+def _gone_through(made: ast.expr) -> list[ast.expr]:
+    """What a list is made of: `lengths` of `list(lengths)` and of `[n for n in lengths]`."""
+    if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in ("list", "tuple", "sorted"):
+        return made.args[:1]
+    if isinstance(made, ast.ListComp) and isinstance(made.elt, ast.Name):
+        return [made.generators[0].iter]
+    return []
 
 
 def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
