@@ -13,12 +13,16 @@ def holds_tests(path: str, module: ast.Module) -> bool:
     """Whether a file holds tests, by the conventions of pytest and unittest.
 
     What tests do often says nothing of what training does often, nor do they run where and on what it runs: they are
-    read for what they define, and neither followed nor inspected. A script that tests a network, `test_net.py`, has a
-    name like theirs, and runs by itself.
+    read for what they define, and neither followed nor inspected. What tests a network, `test_net.py`, has a name like
+    theirs: it runs by itself, or has no test that pytest would find, but a function for others to call.
     """
     if not is_named_as_test(path):
         return False
-    return bool(_FOLDERS & set(path.split("/")[:-1])) or not _is_script(module)
+    if path.endswith("conftest.py") or _FOLDERS & set(path.split("/")[:-1]):
+        return True
+    if any(_is_of_framework(node) for node in ast.walk(module)):
+        return True
+    return not any(map(_runs, module.body)) and any(map(_is_test, module.body))
 
 
 _FOLDERS = frozenset({"tests", "test"})
@@ -33,11 +37,13 @@ def is_named_as_test(path: str) -> bool:
     )
 
 
-def _is_script(module: ast.Module) -> bool:
-    """Whether a file does something when it is run, other than to call its own tests."""
-    if any(_is_of_framework(node) for node in ast.walk(module)):
+def _is_test(statement: ast.stmt) -> bool:
+    """Whether pytest would run a definition: `test(cfg)` takes what no fixture is called."""
+    if isinstance(statement, ast.ClassDef):
+        return statement.name.startswith("Test")
+    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) or not statement.name.startswith("test"):
         return False
-    return any(_runs(statement) for statement in module.body)
+    return statement.name != "test" or not statement.args.args
 
 
 def _is_of_framework(node: ast.AST) -> bool:

@@ -27,6 +27,16 @@ LOOP = """
     for images, names in loader:
         save(net(images), names)
     """
+CALLED = """
+    from data import loader
+
+    def perform_test(net):
+        for images, names in loader:
+            save(net(images.cuda()), names)
+
+    def test(config):
+        perform_test(build(config).eval())
+    """
 TESTS = """
     from layers import Block
 
@@ -63,6 +73,9 @@ CASES = """
         ("src/test_net.py", SCRIPT, False),
         ("net_test.py", SCRIPT, False),
         ("test_kitti.py", LOOP, False),
+        ("tools/test_net.py", CALLED, False),
+        ("tests/test_net.py", CALLED, True),
+        ("test_block.py", CALLED + "\n    def test_shapes(): ...\n", True),
         ("test_block.py", TESTS, True),
         ("block_test.py", WITH_PYTEST, True),
         ("test_block.py", CASES, True),

@@ -129,7 +129,7 @@ class Values:
     def _held(self, name: str, scope: Scope, facts: FunctionFacts, world: World, frame: Frame | None) -> Possible:
         """What a name of a function, or of a module, is given there."""
         values = written(facts.binds.get(name, ()), facts.computed.get(name, ()))
-        found = self._any_of([(value, scope) for value in values], world, frame)
+        found = self._any_of([(_begun(value), scope) for value in values], world, frame)
         if name in facts.unclear and name not in facts.computed:
             found |= SOMETHING
         if any(name in loop.targets for loop in facts.loops):
@@ -476,7 +476,16 @@ def _values_of(facts: ClassFacts, owner: Ref, name: str) -> list[tuple[Value, Sc
     covered = {(item[1], where) for item, where in computed if type(item) is tuple and item[0] == COVERS}
     told = [item for item in computed if type(item[0]) is not tuple or item[0][0] != COVERS]
     left = [item for item in plain if item not in covered]
-    return [(value, Scope(owner.path, where)) for value, where in (*told, *left)]
+    return [
+        (_begun(value) if where != owner.name else value, Scope(owner.path, where)) for value, where in (*told, *left)
+    ]
+
+
+def _begun(value: Value) -> Value:
+    """What a name is bound to, unless it is an empty list or tuple: nobody makes one that stays empty, and what fills
+    it (`.extend`, an item of another name) need not stand here.
+    """
+    return None if value == ("seq", ()) else value
 
 
 def _is_command_line(dotted: str) -> bool:
