@@ -44,6 +44,7 @@ from perflint.analysis.waits.reads import (
     works_on_host,
 )
 from perflint.analysis.waits.repeated_reads import read_before, reads_after
+from perflint.analysis.waits.rows import whole_of_rows
 from perflint.analysis.waits.texts import (
     PRINTING_NAMES,
     Printed,
@@ -129,5 +130,6 @@ __all__ = [
     "used_under_guard",
     "uses_accelerator",
     "waits_spared_by",
+    "whole_of_rows",
     "works_on_host",
 ]

@@ -252,7 +252,10 @@ READING_FUNCTIONS = (
     )
     | within("math", "sqrt isnan isinf isfinite exp log log2 log10 floor ceil sin cos tan tanh pow fabs")
     | within("numpy", "array asarray float32 float64 mean sum stack concatenate")
+    | within("torch", "allclose equal is_nonzero")
 )
+#: Methods that answer about the values of a tensor with a Python bool.
+ANSWERING_METHODS = words("allclose equal is_nonzero")
 TO_DEVICE_METHODS = words("cuda xpu hpu npu")
 #: Functions that move everything in their first argument to the device in their second.
 TRANSFER_FUNCTIONS: Mapping[str, tuple[int, int]] = {

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name, counts
-from perflint.api.waits import Read, Use, check_around, is_fill_value, use_of
+from perflint.api.waits import Read, Use, check_around, is_fill_value, use_of, whole_of_rows
 from perflint.api.words import short_text
 
 
 def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) -> str:
     value = " ".join(ctx.edit.receiver(read.value).split()).removesuffix(".detach()")
     statement = ctx.tree.statement_of(node)
+    whole = whole_of_rows(read.value, ctx)
+    if whole is not None:
+        return f"Copy all rows at once before the loop: `{ctx.text(whole)}.{'cpu' if read.copies else 'tolist'}()`."
     use = use_of(node, ctx)
     if use is not Use.OTHER:
         return _for_use(use, node, read, ctx)
@@ -73,6 +76,8 @@ def _for_host(node: ast.Call, ctx: Context) -> str:
 
 def _check_on_device(node: ast.Call, read: Read, ctx: Context) -> str:
     """`torch._assert_async(loss < 10)` for `assert loss.item() < 10`."""
+    if callee_name(node) in ("allclose", "equal"):
+        return "`torch._assert_async(torch.isclose(...).all())`"
     check = check_around(node, ctx)
     test = check.test if isinstance(check, ast.Assert) else None
     if test is node:

@@ -27,6 +27,7 @@ from perflint.analysis.waits.masks import mask_in, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import device_number
 from perflint.analysis.waits.reads import device_read, is_on_device
+from perflint.analysis.waits.rows import whole_of_rows
 from perflint.analysis.waits.texts import formatter_around, is_formatter, printed_in
 from perflint.analysis.waits.truth_tests import certainty_asked, is_tested
 from perflint.analysis.waits.value_uses import Use, ends_loop, use_of
@@ -75,6 +76,8 @@ def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
     if ends_loop(node, ctx) and ctx.phase(node).phase is Phase.TRAIN:
         return Impact.LOW
     found = impact_at(node, ctx)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and whole_of_rows(node.func.value, ctx):
+        found = max(found, Impact.MEDIUM)  # a wait for each row
     # What a library of the host computes with has to come there: the wait can be put off, and not spared.
     return min(found, Impact.MEDIUM) if use_of(node, ctx) is Use.HOST else found
 

@@ -78,6 +78,13 @@ def _device_read(node: ast.Call, ctx: FileFacts) -> Read | None:
     name = callee_name(node)
     if isinstance(node.func, ast.Attribute) and name in (*READ_METHODS, *_SCALER_READS):
         return _read_by_method(node, node.func.value, name, ctx)
+    if (
+        isinstance(node.func, ast.Attribute)
+        and name in tensors.ANSWERING_METHODS
+        and ctx.kind(node.func.value).is_tensor
+    ):
+        certainty = certainty_on_device(node.func.value, ctx)
+        return None if certainty is None else Read(node.func.value, certainty)
     if name not in READ_NAMES or not node.args or ctx.target(node.func) not in _READ_FUNCTIONS:
         return None
     for value in node.args:

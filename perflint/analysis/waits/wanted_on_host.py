@@ -67,7 +67,7 @@ def _hands_on(node: ast.Call, ctx: FileFacts) -> bool:
     if ctx.role(node) == "train":
         leaves = to_numpy and not _is_of_number(node, ctx) and not only_tells(node, ctx)
         return _is_iterated(node, ctx) or (leaves and _is_alone(node, ctx))
-    return _is_alone(node, ctx) or len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
+    return len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
 
 
 def _is_single_number(node: ast.Call, ctx: FileFacts) -> bool:
