@@ -9,7 +9,6 @@ from perflint.api import (
     Applicability,
     Calls,
     Context,
-    Edit,
     Finding,
     Fix,
     Heat,
@@ -19,13 +18,13 @@ from perflint.api import (
     argument,
     callee_name,
     has_unpacking,
-    walk,
 )
-from perflint.api.aliases import is_owned, is_part, is_same, loads_in_its_own_way
+from perflint.api.aliases import only_rebinds_entries
 from perflint.api.names import HAS_STATE
 
+from ._fixes.shared_state import shallow_copy, why_not_shared
+
 _SAVERS = ("torch.save", "safetensors.torch.save_file", "torch.distributed.checkpoint.save")
-_IN_PLACE = frozenset("copy_ add_ sub_ mul_ div_ zero_ fill_ lerp_ addcmul_ addcdiv_ normal_ uniform_ clamp_".split())
 
 
 class DeepcopyStateDict(Rule):
@@ -94,7 +93,7 @@ class DeepcopyStateDict(Rule):
         # What the text tells comes first: what is copied may take long to find out.
         consumer = _consumer(node, ctx)
         name = _bound_name(node, ctx) if consumer is None else None
-        rebound = name is not None and _only_rebinds_entries(name, node, ctx)
+        rebound = name is not None and only_rebinds_entries(name, node, ctx)
         often = ctx.heat(node) >= Heat.STEP
         if not (consumer is not None or rebound or often) or not _is_state_dict(copied, ctx):
             return
@@ -115,7 +114,7 @@ class DeepcopyStateDict(Rule):
 
     def _consumed(self, node: ast.Call, copied: ast.expr, consumer: ast.Call, ctx: Context) -> Finding:
         inner = ctx.text(copied)
-        reason = _why_unsafe(copied, consumer, ctx)
+        reason = why_not_shared(copied, consumer, ctx)
         fix = Fix(
             f"Pass `{inner}` itself",
             Applicability.UNSAFE if reason else Applicability.SAFE,
@@ -135,7 +134,7 @@ class DeepcopyStateDict(Rule):
         fix = Fix(
             "Copy the dict, not its tensors",
             Applicability.UNSAFE,
-            _shallow(node, ctx),
+            shallow_copy(node, ctx),
             reason=f"code that receives `{name}` must not modify its tensors in place",
         )
         return self.finding(
@@ -173,90 +172,8 @@ def _consumer(node: ast.Call, ctx: Context) -> ast.Call | None:
     return parent if ctx.is_call_of(parent, *_SAVERS) else None
 
 
-def _why_unsafe(copied: ast.expr, consumer: ast.Call, ctx: Context) -> str:
-    """Why passing the dict itself may change something; empty where it cannot."""
-    if callee_name(consumer) != "load_state_dict":
-        if any(map(ctx.program.named, ("__deepcopy__", "get_extra_state"))):
-            return "a class of the project defines how its state is built or copied"
-        return ""
-    assert isinstance(consumer.func, ast.Attribute)
-    receiver = consumer.func.value
-    if ctx.kind(receiver).tag is not Tag.MODULE:
-        return f"`{ctx.text(receiver)}` is not known to be a module, whose `load_state_dict` copies"
-    if loads_in_its_own_way(receiver, ctx):
-        return f"the class of `{ctx.text(receiver)}` overrides `load_state_dict` and may keep the dict"
-    if isinstance(copied, ast.Call) and isinstance(copied.func, ast.Attribute) and copied.func.attr == "state_dict":
-        if is_same(copied.func.value, receiver, ctx):
-            return "source and target are the same module"
-        if is_part(copied.func.value, receiver, ctx):
-            return "one module is part of the other, and may load its own tensors under other keys"
-        if not is_owned(receiver, ctx):
-            return f"`{ctx.text(receiver)}` is not known to consist of torch's own layers that no other module shares"
-        return ""
-    return "the dict may hold the target's own tensors under other keys"
-
-
 def _bound_name(node: ast.Call, ctx: Context) -> str | None:
     parent = ctx.tree.parent(node)
     if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
         return parent.targets[0].id
     return None
-
-
-def _only_rebinds_entries(name: str, node: ast.Call, ctx: Context) -> bool:
-    """Whether the function replaces or removes entries of the copy and never writes into one in place."""
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    rebinds = False
-    for part in walk(function):
-        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == name:
-            if isinstance(part.ctx, (ast.Store, ast.Del)):
-                if isinstance(ctx.tree.parent(part), ast.AugAssign):
-                    return False
-                rebinds = True
-            elif _may_be_written(part, ctx):
-                return False
-        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == name:
-            if part.attr == "pop":
-                rebinds = True
-            elif part.attr in ("values", "items"):
-                return False  # tensors get names of their own, and may be written into under them
-    return rebinds
-
-
-def _may_be_written(entry: ast.expr, ctx: Context) -> bool:
-    """Whether a tensor is written into where it is read: by a method or function in place, through a view of it, or
-    under a name that it is bound to.
-    """
-    child: ast.AST = entry
-    for outer in ctx.tree.ancestors(entry):
-        if isinstance(outer, ast.Attribute):
-            if outer.attr in _IN_PLACE or outer.attr.endswith("_"):
-                return True
-        elif isinstance(outer, ast.Subscript):
-            if child is not outer.value:
-                return False
-            if isinstance(outer.ctx, ast.Store):
-                return True
-        elif isinstance(outer, ast.Call):
-            if child is not outer.func:
-                return callee_name(outer).endswith("_") or isinstance(child, ast.keyword)
-        elif isinstance(outer, (ast.Assign, ast.NamedExpr, ast.AnnAssign)):
-            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
-            return not all(isinstance(target, ast.Subscript) for target in targets)
-        elif isinstance(outer, ast.AugAssign):
-            return child is outer.target
-        elif not isinstance(outer, ast.keyword):
-            return False
-        child = outer
-    return False
-
-
-def _shallow(node: ast.Call, ctx: Context) -> tuple[Edit, ...]:
-    """`copy.copy`, which keeps the type of the dict and its `_metadata`, in the file's own spelling."""
-    written = ctx.tree.text(node.func)
-    if written.endswith(".deepcopy"):
-        return (ctx.edit.replace(node.func, f"{written.removesuffix('deepcopy')}copy"),)
-    spelling, imports = ctx.edit.ensure_import("copy", at=node)
-    return (*imports, ctx.edit.replace(node.func, f"{spelling}.copy"))

@@ -14,11 +14,8 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
-    Scope,
     Tag,
     callee_name,
-    walk,
-    ways_in,
 )
 from perflint.api.gradients import (
     ASKING,
@@ -31,16 +28,20 @@ from perflint.api.gradients import (
     forwards_behind,
     goes_to_numpy,
     has_no_graph,
+    is_evaluated_as_a_whole,
     is_model_call,
+    is_switched_off_by_some,
     is_volatile,
     learns,
+    may_run_without_gradients,
+    predicts,
     run_by_helper,
     script_parts,
     stands_in_training,
     switches_itself,
     tells_of_modes,
 )
-from perflint.api.names import EVALUATES, HOOK, PREDICTS
+from perflint.api.names import EVALUATES, HOOK
 
 from ._fixes.no_grad import switch_off
 
@@ -131,7 +132,7 @@ class GradInEvaluation(Rule):
         if EVALUATES.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
             return
-        said = list(self._function(node, ctx, Heat.STEP)) if _predicts(node) else []
+        said = list(self._function(node, ctx, Heat.STEP)) if predicts(node) else []
         yield from said
         if not said:
             yield from self._loops(node, ctx)
@@ -152,15 +153,17 @@ class GradInEvaluation(Rule):
         """Forwards behind a read of values, whose results are never used for more than that."""
         if ctx.grad_off(node):
             return
-        if ctx.role(node) == "forward" and _is_switched_off_by_some(ctx.scope(node), ctx):
+        if ctx.role(node) == "forward" and is_switched_off_by_some(ctx.scope(node), ctx):
             return
         for forward in set(_forwards_of(node, ctx)):
             if ctx.heat(forward) < Heat.STEP or not learns(forward, ctx) or has_no_graph(forward, ctx):
                 continue
-            if _is_looked_at(forward, ctx) or (ctx.role(forward) == "texts" and not ctx.program.mentions(_WALKS)):
+            if is_evaluated_as_a_whole(forward, ctx) or (
+                ctx.role(forward) == "texts" and not ctx.program.mentions(_WALKS)
+            ):
                 continue
             followed = Followed(ctx, by_value=True)
-            if followed.ends(forward, _DEPTH) and not followed.detached and not _may_run_without(forward, ctx):
+            if followed.ends(forward, _DEPTH) and not followed.detached and not may_run_without_gradients(forward, ctx):
                 yield self.finding(
                     forward,
                     ctx,
@@ -268,50 +271,9 @@ def _is_first(node: ast.Call, ctx: Context) -> bool:
     return (node.lineno, node.col_offset) == min(forwards, default=(0, 0))
 
 
-def _is_switched_off_by_some(scope: Scope, ctx: Context) -> bool:
-    """Whether a way into a function has no gradients: a forward on another one, which nothing calls, is for users."""
-    return any(ctx.program.grad_off(edge.caller, edge.context) for edge in ways_in(scope, ctx))
-
-
-def _may_run_without(forward: ast.Call, ctx: Context) -> bool:
-    """Whether somebody calls a method of this name with gradients off, on something unknown: `self.task.evaluate()`."""
-    if ctx.tree.class_of(forward) is None:
-        return False
-    scopes = [ctx.scope(forward)]
-    for _ in range(2):
-        scopes += [edge.caller for scope in scopes for edge in ctx.program.callers(scope) if edge.caller not in scopes]
-    names = {scope.function.rpartition(".")[2] for scope in scopes if "." in scope.function}
-    return ctx.program.whole.is_unknown_called_without_grad(tuple(sorted(names)))
-
-
-def _is_looked_at(forward: ast.Call, ctx: Context) -> bool:
-    """Whether what is around a forward is looked at as a whole, here or by who calls it."""
-    function = ctx.tree.function_of(forward)
-    if function is None:
-        return forward in evaluating_passes(script_parts(ctx), ctx)
-    if function.name == "forward":
-        return True  # who runs the module has the say
-    if EVALUATES.search(function.name):
-        return any(evaluated(part) for part in walk(function))
-    return (
-        _predicts(function)
-        or forward in evaluating_forwards(function, ctx)
-        or forward in ctx.once(_passes_of, function)
-    )
-
-
-def _passes_of(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> list[ast.Call]:
-    return list(evaluating_passes(ctx.body(function), ctx))
-
-
 def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
     """The forwards behind `x.argmax()` and `torch.argmax(x)`."""
     if ctx.target(node.func) == f"torch.{callee_name(node)}":
         yield from forwards_behind(node.args[0], ctx, _DEPTH, computed=True) if node.args else ()
     elif isinstance(node.func, ast.Attribute):
         yield from forwards_behind(node.func.value, ctx, _DEPTH, computed=True)
-
-
-def _predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
-    return PREDICTS.search(function.name) is not None and any(evaluated(part) for part in walk(function))

@@ -21,9 +21,10 @@ from perflint.api import (
     last,
     last_of,
     modules,
-    walk,
 )
-from perflint.api.loops import is_timing, names_in, starts_afresh, trains_inside
+from perflint.api.aliases import is_kept_object
+from perflint.api.invariants import has_constant_inputs, has_same_inputs, is_of_new_object
+from perflint.api.loops import drains, is_timing, starts_afresh, trains_inside, tries_until
 from perflint.api.words import short_call
 
 #: Modules of torch.nn whose weights are filled at construction.
@@ -118,16 +119,16 @@ class ModelBuiltInLoop(Rule):
         hot = ctx.heat(node) >= Heat.STEP
         if (not loops and not hot) or (callee_name(node) in _LAYERS and not hot):
             return
-        if ctx.guards(node) or _is_kept(node, ctx) or not _builds(node, ctx):
+        if ctx.guards(node) or is_kept_object(node, ctx) or not _builds(node, ctx):
             return
         if loops:
-            if not _same_each_turn(node, loops[0], ctx) or starts_afresh(loops[0]) or _ends(loops[0]):
+            if not has_same_inputs(node, loops[0], ctx) or starts_afresh(loops[0]) or tries_until(loops[0]):
                 return
-            if is_timing(loops[0]) or (not hot and (trains_inside(loops[0], ctx) or _drains(loops[0]))):
+            if is_timing(loops[0]) or (not hot and (trains_inside(loops[0], ctx) or drains(loops[0]))):
                 return
             often = ctx.heat(node).phrase if hot else "runs in every iteration"
         else:
-            if not _is_constant(node, ctx) or _is_of_new_object(node, ctx):
+            if not has_constant_inputs(node, ctx) or is_of_new_object(node, ctx):
                 return
             often = ctx.heat(node).phrase
         reads = callee_name(node) in modules.FACTORY_METHODS - {"from_config"} or callee_name(node).startswith("load")
@@ -162,99 +163,3 @@ def _builds(node: ast.Call, ctx: Context) -> bool:
 def _only_hands_over(scope: Scope, ctx: Context) -> bool:
     """Whether a function calls nothing that could build: `get_model` gives back the one that is there, unwrapped."""
     return all(last_of(call.func) in _ASKING for call in ctx.program.function(scope).calls)
-
-
-def _is_kept(node: ast.Call, ctx: Context) -> bool:
-    """Whether the modules are collected, or belong to one that is being built."""
-    function = ctx.tree.function_of(node)
-    if function is not None and function.name in ("__init__", "__post_init__", "build", "setup", "configure_model"):
-        return True
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.ListComp, ast.DictComp, ast.GeneratorExp, ast.Yield, ast.Return, ast.List, ast.Dict)):
-            return True
-        if isinstance(outer, ast.Call) and outer is not node:
-            name = callee_name(outer)
-            if name in ("append", "add_module", "extend", "insert", "setattr", "register_module"):
-                return True
-        if isinstance(outer, (ast.Assign, ast.AnnAssign)):
-            targets = outer.targets if isinstance(outer, ast.Assign) else [outer.target]
-            if any(isinstance(target, (ast.Subscript, ast.Attribute)) for target in targets):
-                return True
-            return _is_collected([target.id for target in targets if isinstance(target, ast.Name)], outer, ctx)
-        if isinstance(outer, ast.stmt):
-            return isinstance(outer, ast.Return)
-    return False
-
-
-def _is_collected(names: list[str], statement: ast.stmt, ctx: Context) -> bool:
-    """Whether the module is put into a container or stored by what follows."""
-    for name in names:
-        for use in ctx.inference.flow.uses_after(statement, name):
-            parent = ctx.tree.parent(use)
-            if isinstance(parent, (ast.Tuple, ast.List, ast.Dict, ast.Yield, ast.Return)):
-                return True
-            if isinstance(parent, ast.Assign) and any(not isinstance(item, ast.Name) for item in parent.targets):
-                return True
-            if isinstance(parent, ast.Call) and callee_name(parent) in ("append", "add_module", "setattr", "extend"):
-                return True
-    return False
-
-
-def _same_each_turn(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether callee and arguments stay the same on every turn, seen through names the loop itself sets."""
-    given = [*node.args, *(item.value for item in node.keywords)]
-    if isinstance(loop, (ast.For, ast.AsyncFor)) and set(names_in(loop.target)) & set(names_in(node.func)):
-        return False  # `for part in parts: part.from_pretrained(folder)`
-    # A library's class is the same on each turn, even where the loop itself imports it.
-    if ctx.target(node.func) is None:
-        given.append(node.func)
-    return all(_is_invariant(item, loop, ctx) for item in given)
-
-
-def _is_invariant(node: ast.expr, loop: ast.stmt, ctx: Context) -> bool:
-    return ctx.inference.flow.is_invariant(
-        node, loop, lambda call: callee_name(call) in ("str", "int", "getattr", "len")
-    )
-
-
-def _ends(loop: ast.stmt) -> bool:
-    """Whether the loop is one that tries until something works."""
-    return any(isinstance(part, (ast.Break, ast.Return, ast.Try)) for part in walk(loop))
-
-
-def _drains(loop: ast.stmt) -> bool:
-    """Whether the loop takes what it is handed out of a container until that is empty: it turns once for each of the
-    few things that somebody put there, and a set-up hands over one.
-    """
-    if not isinstance(loop, ast.While):
-        return False
-    tested = set(names_in(loop.test))
-    return any(
-        isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr in ("pop", "popleft", "popitem", "get_nowait")
-        and isinstance(part.func.value, ast.Name)
-        and part.func.value.id in tested
-        for part in walk(loop)
-    )
-
-
-def _is_of_new_object(node: ast.Call, ctx: Context) -> bool:
-    """Whether what the call is given belongs to an object that is made on the way, anew on each turn."""
-    if not any(
-        name == "self" for item in [*node.args, *(item.value for item in node.keywords)] for name in names_in(item)
-    ):
-        return False
-    _, route, _ = ctx.heat_and_route(node)
-    return any(hop.text.endswith("__init__") for hop in route[1:])
-
-
-def _is_constant(node: ast.Call, ctx: Context) -> bool:
-    """Whether nothing the call is given comes from the caller or the batch."""
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    bound = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs)}
-    bound |= set(ctx.inference.flow.names_written(function))
-    given = [*node.args, *(item.value for item in node.keywords)]
-    return not any(name in bound - {"self"} for item in given for name in names_in(item))

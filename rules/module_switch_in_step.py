@@ -9,21 +9,17 @@ from perflint.api import (
     Applicability,
     Calls,
     Context,
-    Device,
     Finding,
     Fix,
     Heat,
     Impact,
-    Inherited,
     Rule,
     Tag,
     argument,
     callee_name,
-    is_constant,
-    last_name,
-    walk,
 )
-from perflint.api.loops import names_in
+from perflint.api.phases import is_on_a_mac
+from perflint.api.transfers import comes_and_goes, goes_to_device, is_another_module, is_any_argument, is_moved_around
 
 #: Modules of torch that hold others.
 _CONTAINERS = frozenset(
@@ -77,18 +73,22 @@ class ModuleSwitchInStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or ctx.guards(node) or _is_on_a_mac(node, ctx):
+        if not isinstance(node.func, ast.Attribute) or ctx.guards(node) or is_on_a_mac(node, ctx):
             return
         module = node.func.value
         statement = ctx.tree.statement_of(node)
         # `x.to(y.device)`: where `y` is takes long to find out, and `x` is hardly ever a module.
-        if not (_follows(node) or _goes_to_device(node, ctx)) or not _is_module(module, node, statement, ctx):
+        if not (_follows(node) or goes_to_device(node, ctx)) or not _is_module(module, node, statement, ctx):
             return
-        if not _goes_to_device(node, ctx):
+        if not goes_to_device(node, ctx):
             return
-        if _is_new(module, node, statement, ctx) or _comes_and_goes(module, ctx) or _is_where_needed(node, ctx):
+        if (
+            is_another_module(module, node, statement, ctx)
+            or comes_and_goes(module, ctx)
+            or _is_where_needed(node, ctx)
+        ):
             return
-        if _is_moved_around(module, node, ctx) or _is_anything(module, node, ctx) or _goes_by_table(node):
+        if is_moved_around(module, node, ctx) or is_any_argument(module, node, ctx) or _goes_by_table(node):
             return
         if _is_a_layer(module, ctx):
             return
@@ -100,24 +100,6 @@ class ModuleSwitchInStep(Rule):
             advice=f"Move `{ctx.text(module)}` once, where it is built or before the loop.",
             fix=_before_the_loop(node, statement, ctx),
         )
-
-
-def _is_on_a_mac(node: ast.AST, ctx: Context) -> bool:
-    """Whether `node` only runs where Metal is there: `if torch.backends.mps.is_available()`."""
-    return ctx.once(_metal, ctx.control_flow(node).scope).holds(node)
-
-
-def _metal(scope: ast.AST, ctx: Context) -> Inherited:
-    body = scope.body  # type: ignore[attr-defined]
-    graph = ctx.control_flow(body[0] if isinstance(body, list) else body)
-    return Inherited(graph, lambda condition: condition[1] and _asks_for_metal(condition[0]))
-
-
-def _asks_for_metal(test: ast.expr) -> bool:
-    """Whether a test asks for Metal alone, and not for any device, or for its absence."""
-    names = set(names_in(test))
-    turned = any(isinstance(getattr(part, "op", None), (ast.Or, ast.Not)) for part in walk(test))
-    return "mps" in names and not turned
 
 
 def _is_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Context) -> bool:
@@ -144,97 +126,6 @@ def _follows(node: ast.Call) -> bool:
     return callee_name(node) == "to" and isinstance(given, ast.Attribute) and given.attr == "device"
 
 
-def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
-    """Whether the call names an accelerator, or a device chosen at run time."""
-    if callee_name(node) == "cuda":
-        return True
-    given = [*node.args[:1], *(item.value for item in node.keywords if item.arg == "device")]
-    if len(given) != 1 or is_constant(given[0], "cpu"):
-        return False
-    kind = ctx.kind(given[0])
-    if kind.device is not None:
-        return kind.device is not Device.CPU
-    name = ctx.text(given[0])
-    return kind.tag is Tag.DEVICE or ("device" in name.lower() and "dtype" not in name)
-
-
-def _is_new(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: Context) -> bool:
-    """Whether the module is not the same one on each step: made there, a loop variable, taken from a list by index."""
-    function = ctx.tree.function_of(node)
-    if function is not None and function.name in ("__init__", "__post_init__", "setup", "on_fit_start"):
-        return True
-    loops = ctx.loops(node)
-    if isinstance(module, ast.Attribute):
-        written = ctx.inference.flow.names_written(loops[-1] if loops else function or ctx.tree.module)
-        return ctx.text(module) in written and not _assigns(statement, node)
-    assert isinstance(module, ast.Name)
-    made = [item for item in ctx.inference.flow.definitions(module) if item.node is not statement]
-    if loops:
-        first, last = loops[-1].lineno, loops[-1].end_lineno or loops[-1].lineno
-        return any(first <= getattr(item.node, "lineno", 0) <= last for item in made)
-    # Without a loop here the module must come from outside: a parameter that each caller fills.
-    return not made or any(item.value is not None for item in made)
-
-
-def _assigns(statement: ast.stmt, node: ast.Call) -> bool:
-    return isinstance(statement, ast.Assign) and statement.value is node
-
-
-def _comes_and_goes(module: ast.expr, ctx: Context) -> bool:
-    """Whether the file also moves it back to the host, under this name."""
-    text = ctx.text(module)
-    last = text.rpartition(".")[2]
-    for part in walk(ctx.tree.module):
-        if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)):
-            continue
-        is_it = _ends_in(part.func.value, last) or (
-            # What is moved and not taken is a module: of a tensor the copy is wanted.
-            _is_part(part.func.value, text) and isinstance(ctx.tree.parent(part), ast.Expr)
-        )
-        if part.func.attr not in ("cpu", "to") or not is_it:
-            continue
-        if part.func.attr == "cpu" or any(_is_host(item, ctx) for item in part.args):
-            return True
-    return False
-
-
-def _is_part(node: ast.expr, whole: str) -> bool:
-    """`self.unets`, where `self` is moved."""
-    held = node.value if isinstance(node, ast.Attribute) else None
-    return whole == "self" and isinstance(held, ast.Name) and held.id == whole
-
-
-def _is_moved_around(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
-    """Whether the function moves it to several places: `vae.to(device)`, and `vae.to(before)` when it is done."""
-    function = ctx.tree.function_of(node)
-    last = ctx.text(module).rpartition(".")[2]
-    places = {
-        ctx.text(part.args[0]) if part.args else ""
-        for part in walk(function or ctx.tree.module)
-        if isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr in ("to", "cuda")
-        and _ends_in(part.func.value, last)
-        and _goes_to_device(part, ctx)
-    }
-    return len(places) > 1
-
-
-def _is_anything(module: ast.expr, node: ast.Call, ctx: Context) -> bool:
-    """Whether a helper moves whatever it is handed, `if isinstance(item, nn.Module): return item.to(device)`: on each
-    step that is a batch.
-    """
-    function = ctx.tree.function_of(node)
-    if function is None or not isinstance(module, ast.Name):
-        return False
-    if module.id not in {item.arg for item in (*function.args.posonlyargs, *function.args.args)}:
-        return False
-    asked = [part for test, _ in ctx.conditions(node) for part in walk(test) if isinstance(part, ast.Call)]
-    return any(
-        callee_name(part) == "isinstance" and last_name(part.args[0]) == module.id for part in asked if part.args
-    )
-
-
 def _goes_by_table(node: ast.Call) -> bool:
     """`module.to(state["encoder"]["device"])`: one of several states is restored, and the next may be another."""
     given = node.args[0] if node.args else None
@@ -244,18 +135,6 @@ def _goes_by_table(node: ast.Call) -> bool:
 def _is_where_needed(node: ast.Call, ctx: Context) -> bool:
     """Whether the move stands under a test of where the module is: `if p.device != x.device`."""
     return any(word in ctx.text(test) for test, _ in ctx.conditions(node) for word in ("device", "offload"))
-
-
-def _ends_in(node: ast.expr, name: str) -> bool:
-    return last_name(node) == name
-
-
-def _is_host(node: ast.expr, ctx: Context) -> bool:
-    return (
-        is_constant(node, "cpu")
-        or ctx.text(node) in ('torch.device("cpu")', "torch.device('cpu')")
-        or ("cpu" in ctx.text(node).lower() or "offload" in ctx.text(node).lower())
-    )
 
 
 def _before_the_loop(node: ast.Call, statement: ast.stmt, ctx: Context) -> Fix | None:

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, walk
-from perflint.api.loops import names_in
+from perflint.api.loops import computed_by_rows, fills_spans, goes_over_dimension, is_same_for_all_rows, names_in
 from perflint.api.names import OVER_FEW_PARTS
 from perflint.api.waits import TurnRead, read_by_turns
 
-from ._shared.spans import fills_spans
-
 #: Text of an expression up to this length is shown whole.
 _SHORT = 60
-#: Loops of fewer turns are not worth a word.
-_FEW = 10
-#: Methods that give the same for one row as for all rows at once, where no axis is named.
-_BY_ELEMENT = frozenset(
-    "exp log sqrt abs sin cos tanh sigmoid relu square clamp pow neg add sub mul div float long half to detach "
-    "clone reciprocal rsqrt softplus".split()
-)
-#: Functions of a row that are the same for all rows at once, with the axis counted one further. `log_softmax` and
-#: `logsumexp` go row by row on purpose, where the scores of all tokens would take too much memory.
-_BY_ROW = frozenset("sum mean norm softmax normalize cosine_similarity amax amin prod".split())
-_FOR_ALL = _BY_ELEMENT | _BY_ROW
 
 
 class PythonLoopOverTensor(Rule):
@@ -86,7 +73,11 @@ class PythonLoopOverTensor(Rule):
             return
         if node.orelse or OVER_FEW_PARTS.search(ctx.text(node.target)):
             return
-        name = _computed(node, node.target.id, ctx) if _is_long(node.iter, ctx) else fills_spans(node, ctx)
+        name = (
+            computed_by_rows(node, node.target.id, ctx)
+            if goes_over_dimension(node.iter, ctx)
+            else fills_spans(node, ctx)
+        )
         if name is None:
             return
         yield self.finding(
@@ -108,11 +99,15 @@ class PythonLoopOverTensor(Rule):
             return
         index = turns.target.id
         goes_through = _is_tensor(turns.iter, ctx) and not OVER_FEW_PARTS.search(ctx.text(turns.iter))
-        if OVER_FEW_PARTS.search(index) or not (goes_through or _is_long(turns.iter, ctx)):
+        if OVER_FEW_PARTS.search(index) or not (goes_through or goes_over_dimension(turns.iter, ctx)):
             return
         of_rows = (index,) if goes_through else ()
         works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt))
-        if not works or index not in names_in(rows.elt) or not _is_simple(rows.elt, index, set(), ctx, of_rows):
+        if (
+            not works
+            or index not in names_in(rows.elt)
+            or not is_same_for_all_rows(rows.elt, index, set(), ctx, of_rows)
+        ):
             return
         yield self.finding(
             rows,
@@ -142,172 +137,5 @@ def _trains(node: ast.AST, ctx: Context) -> bool:
     return ctx.phase(node).phase is Phase.TRAIN
 
 
-def _is_long(turns: ast.expr, ctx: Context) -> bool:
-    """Whether the loop goes through a range that is a tensor's size, or a number that is not small."""
-    if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Name) or turns.func.id != "range":
-        return False
-    if turns.keywords or not 1 <= len(turns.args) <= 2:
-        return False
-    if len(turns.args) == 2 and not isinstance(turns.args[0], ast.Constant):
-        return False
-    stop = turns.args[-1]
-    if OVER_FEW_PARTS.search(ctx.text(stop)):
-        return False
-    if isinstance(stop, ast.Constant):
-        return isinstance(stop.value, int) and stop.value >= _FEW
-    return _is_size(stop, ctx)
-
-
-def _is_size(stop: ast.expr, ctx: Context) -> bool:
-    """`x.shape[0]`, `x.size(0)`, `len(x)`, or a name that was set to one of these or taken from `x.shape`."""
-    if isinstance(stop, ast.Subscript):
-        if isinstance(stop.value, ast.Call) and not stop.value.args:
-            return _is_size(stop.value, ctx)
-        return (
-            isinstance(stop.value, ast.Attribute) and stop.value.attr == "shape" and _is_tensor(stop.value.value, ctx)
-        )
-    if isinstance(stop, ast.Call):
-        if isinstance(stop.func, ast.Name):
-            return stop.func.id == "len" and len(stop.args) == 1 and _is_tensor(stop.args[0], ctx)
-        return isinstance(stop.func, ast.Attribute) and stop.func.attr == "size" and _is_tensor(stop.func.value, ctx)
-    if not isinstance(stop, ast.Name):
-        return False
-    found = ctx.inference.flow.definitions(stop)
-    if len(found) != 1 or found[0].value is None or isinstance(found[0].value, ast.Name):
-        return False
-    value = found[0].value
-    if found[0].path:
-        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
-            value = value.value  # `n, m = x.shape[:2]`
-        if isinstance(value, ast.Attribute) and value.attr == "shape":
-            return _is_tensor(value.value, ctx)
-        return isinstance(value, ast.Call) and not value.args and _is_size(value, ctx)
-    return _is_size(value, ctx)
-
-
 def _is_tensor(node: ast.expr, ctx: Context) -> bool:
     return ctx.kind(node).tag is Tag.TENSOR
-
-
-def _computed(node: ast.For, index: str, ctx: Context) -> str | None:
-    """The tensor that a loop computes one index at a time, each from the same index of other tensors."""
-    own: set[str] = set()
-    written: set[str] = set()
-    for statement in node.body:
-        if (name := _local(statement)) is not None and name not in own:
-            own.add(name)
-        elif name := _written(statement, index):
-            if name in written:
-                return None
-            written.add(name)
-        else:
-            return None
-    if not written or own & written:
-        return None
-    known: set[str] = set()
-    for statement in node.body:
-        name = _local(statement)
-        unread = written | (own - known)  # what is not bound yet is of the turn before
-        if name is None:
-            if not _is_by_element(statement, index, unread, ctx, known):
-                return None
-        else:
-            assert isinstance(statement, ast.Assign)
-            values = [statement.value]
-            if isinstance(statement.value, ast.IfExp):
-                if not _compares_turns(statement.value.test, ctx):
-                    return None
-                values = [statement.value.body, statement.value.orelse]
-            if not all(_is_simple(value, index, unread, ctx, known) for value in values):
-                return None
-            known.add(name)
-    return min(written)
-
-
-def _local(statement: ast.stmt) -> str | None:
-    """The name that a statement binds: `row = x[i] * 2`."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-        return target.id if isinstance(target, ast.Name) else None
-    return None
-
-
-def _compares_turns(test: ast.expr, ctx: Context) -> bool:
-    """`j == k`: numbers that the loops count."""
-    return isinstance(test, ast.Compare) and all(
-        isinstance(side, (ast.Name, ast.Constant)) and ctx.kind(side).tag is Tag.NUMBER
-        for side in (test.left, *test.comparators)
-    )
-
-
-def _written(statement: ast.stmt, index: str) -> str:
-    """The tensor that a statement writes one row of: `x[i] = …`, `x[:, i] += …`."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target = statement.targets[0]
-    elif isinstance(statement, ast.AugAssign):
-        target = statement.target
-    else:
-        return ""
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _is_row(target, index):
-        return target.value.id
-    return ""
-
-
-def _is_row(node: ast.Subscript, index: str) -> bool:
-    """Whether a subscript is exactly one index of the loop, with whole slices and indices of loops around beside it."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    own = [part for part in parts if isinstance(part, ast.Name) and part.id == index]
-    rest = [part for part in parts if part not in own]
-    return len(own) == 1 and all(_is_whole(part) or isinstance(part, ast.Name) for part in rest)
-
-
-def _is_whole(part: ast.expr) -> bool:
-    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
-
-
-def _is_by_element(
-    statement: ast.stmt, index: str, written: set[str], ctx: Context, of_rows: Collection[str] = ()
-) -> bool:
-    """Whether a statement computes its row element by element, from the same row of other tensors."""
-    if isinstance(statement, ast.Assign):
-        target, value = statement.targets[0], statement.value
-    elif isinstance(statement, ast.AugAssign):
-        target, value = statement.target, statement.value
-    else:
-        return False
-    if not isinstance(target, ast.Subscript) or not _is_tensor(target.value, ctx):
-        return False
-    reads_row = isinstance(statement, ast.AugAssign) or not {index, *of_rows}.isdisjoint(names_in(value))
-    return reads_row and _is_simple(value, index, written, ctx, of_rows)
-
-
-def _is_simple(node: ast.expr, index: str, written: set[str], ctx: Context, of_rows: Collection[str] = ()) -> bool:
-    """Whether a value is computed from one index of tensors as it would be from all of them. `of_rows` are names that
-    hold such values.
-    """
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, (int, float))
-    if isinstance(node, ast.Name):
-        return node.id not in written
-    if isinstance(node, ast.Attribute):
-        return not written & set(names_in(node)) and index not in names_in(node)
-    if isinstance(node, ast.UnaryOp):
-        return _is_simple(node.operand, index, written, ctx, of_rows)
-    if isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.MatMult):
-            return False
-        return all(_is_simple(side, index, written, ctx, of_rows) for side in (node.left, node.right))
-    if isinstance(node, ast.Subscript):
-        if not isinstance(node.value, ast.Name) or node.value.id in written or not _is_tensor(node.value, ctx):
-            return False
-        return _is_row(node, index) or (isinstance(node.slice, ast.Name) and node.slice.id not in {index, *of_rows})
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_ALL:
-        given = [*node.args, *(item.value for item in node.keywords)]
-        whole = (ctx.target(node.func) or "").startswith("torch.")
-        values = (
-            given
-            if whole and isinstance(node.func.value, ast.Name) and not _is_tensor(node.func.value, ctx)
-            else [node.func.value, *given]
-        )
-        return all(_is_simple(item, index, written, ctx, of_rows) for item in values)
-    return False

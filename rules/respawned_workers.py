@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -17,37 +16,29 @@ from perflint.api import (
     Impact,
     Nodes,
     Rule,
-    is_constant,
     keyword,
     pattern,
-    walk,
 )
 from perflint.api.loading import (
     SAMPLERS,
+    bound_options,
     builds_data_loader,
-    counted,
+    has_short_passes,
     hides_options,
-    is_hook,
-    is_repeated,
+    is_given_one_of,
+    is_made_each_epoch,
     is_sampling_loader,
-    is_small,
-    is_tiny,
     is_zero,
-    needs_workers,
+    loader_with,
     option,
     purpose,
-    runs,
-    use,
+    spawns_workers,
+    starts_show,
     workers,
 )
-from perflint.api.names import FOR_EVALUATION
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
 _TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
-_TRAINS = pattern(r"^(?:train|trn)", re.IGNORECASE)
-_SPAWNING = ("spawn", "forkserver")
-#: As many workers take a third of a second to fork.
-_MANY = 8
 
 
 class RespawnedWorkers(Rule):
@@ -120,15 +111,15 @@ class RespawnedWorkers(Rule):
         assert count is not None
         if is_zero(count, ctx):
             return
-        if _is_made_each_epoch(node, ctx):
+        if is_made_each_epoch(node, ctx):
             yield from self._rebuilt(node, ctx)
-        elif not _is_told_the_epoch(ctx) and _is_worth_keeping(node, ctx, samples=samples):
+        elif not _is_told_the_epoch(ctx) and starts_show(node, ctx, samples=samples):
             yield self._respawned(node, count, ctx)
 
     def _respawned(self, node: ast.Call, count: ast.expr, ctx: Context) -> Finding:
         literal = isinstance(count, ast.Constant)
         value = "True" if literal else ctx.edit.expression("{count} > 0", count=count)
-        fix, chosen = None, _is_chosen(node, ctx)
+        fix, chosen = None, is_given_one_of(node, ctx)
         if (literal or isinstance(count, (ast.Name, ast.Attribute))) and not chosen:
             fix = Fix(
                 "Keep the workers alive between epochs",
@@ -140,7 +131,7 @@ class RespawnedWorkers(Rule):
                 ),
                 numerics="changes training",
             )
-        loud, quiet = _spawns(node, ctx), purpose(node, ctx) == "eval" or not _is_short(node, ctx)
+        loud, quiet = spawns_workers(node, ctx), purpose(node, ctx) == "eval" or not has_short_passes(node, ctx)
         return self.finding(
             node,
             ctx,
@@ -180,9 +171,9 @@ class RespawnedWorkers(Rule):
             return
         if not (isinstance(count, ast.Constant) and isinstance(count.value, int) and count.value > 0):
             return
-        name = _bound_name(node, ctx)
-        loader = None if name is None or ctx.loops(node) else _loader_with(name, node, ctx)
-        if loader is None or not _is_worth_keeping(loader, ctx):
+        name = bound_options(node, ctx)
+        loader = None if name is None or ctx.loops(node) else loader_with(name, node, ctx)
+        if loader is None or not starts_show(loader, ctx):
             return
         yield self.finding(
             node,
@@ -204,89 +195,6 @@ def _keeps_workers(call: ast.Call, ctx: Context) -> bool:
     return any(ref.path and ctx.program.mentions({"persistent_workers"}, (ref.path,)) for ref in ctx.refs(call.func))
 
 
-def _is_worth_keeping(call: ast.Call, ctx: Context, *, samples: bool = False) -> bool:
-    """Whether the loader is run through again and again, and the start of its workers is known to show in a pass, or
-    there are many of them.
-    """
-    return _is_short(call, ctx, samples=samples) or (
-        _are_many(call, ctx) and any(loop.again for loop in runs(call, ctx))
-    )
-
-
-def _is_short(call: ast.Call, ctx: Context, *, samples: bool = False) -> bool:
-    """Whether passes that are known to be short are repeated: workers are spawned, the data set is small, a batch is a
-    sample of a graph, or the call serves whatever data set it is given, in training and in evaluation.
-    """
-    loops = runs(call, ctx)
-    asked = is_hook(call, ctx, "train_dataloader", "val_dataloader")
-    if is_hook(call, ctx, "test_dataloader", "predict_dataloader"):
-        return False
-    if not (any(loop.again for loop in loops) if loops else asked or is_repeated(call, ctx)):
-        return False
-    if (samples and not asked) or _spawns(call, ctx):
-        return True
-    if is_tiny(call, ctx) or (is_small(call, ctx) and any(use(loop, ctx) == "look" for loop in loops)):
-        return True
-    if _serves_both(call, ctx):
-        return any(loop.again and use(loop, ctx) == "train" for loop in loops)
-    return purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
-
-
-def _are_many(call: ast.Call, ctx: Context) -> bool:
-    """Whether many workers start again, each of which makes a whole batch of costly samples before the first is there:
-    half a second of each pass, which shows where the data set is of some thousand samples.
-    """
-    count = option(call, "num_workers", ctx)
-    told = counted(count, ctx) if count is not None else set()
-    return bool(told) and all(isinstance(item, int) and item >= _MANY for item in told) and needs_workers(call, ctx)
-
-
-def _serves_both(call: ast.Call, ctx: Context) -> bool:
-    """`{phase: DataLoader(datasets[phase], ...) for phase in ("train", "val")}`, which one loop takes by turns."""
-    table = ctx.tree.parent(call)
-    if not isinstance(table, ast.DictComp) or not isinstance(table.generators[0].iter, (ast.List, ast.Tuple)):
-        return False
-    phases = [item.value for item in table.generators[0].iter.elts if isinstance(item, ast.Constant)]
-    named = [str(phase) for phase in phases]
-    return any(_TRAINS.search(name) for name in named) and any(FOR_EVALUATION.search(name) for name in named)
-
-
-def _spawns(call: ast.Call, ctx: Context) -> bool:
-    """Whether workers start by spawn or forkserver, which imports everything anew in each of them."""
-    wanted = keyword(call, "multiprocessing_context")
-    if wanted is not None:
-        return any(is_constant(wanted, word) for word in _SPAWNING)
-    return ctx.program.whole.starts_anew(ctx.path, ("set_start_method",))
-
-
-def _is_made_each_epoch(call: ast.Call, ctx: Context) -> bool:
-    """Whether the loader itself lasts for one epoch: made in a loop, run through where it is made, or made by a
-    function that is told the epoch or that a loop over epochs calls. Other loops around a factory's calls (over models,
-    over splits) build loaders that then live for many epochs.
-    """
-    if ctx.loops(call):
-        return True
-    # A table of loaders is made all at once.
-    heat = ctx.heat(ctx.tree.statement_of(call) if isinstance(ctx.tree.parent(call), ast.DictComp) else call)
-    if heat > Heat.EPOCH:
-        return True
-    if any(param.name == "epoch" for param in ctx.facts(call).params):
-        return True
-    if heat < Heat.EPOCH:
-        return False
-    scope = ctx.scope(call)
-    if any(where == scope and loop.heat >= Heat.STEP for (where, _), loop in ctx.program.roots.loops.items()):
-        return True
-    _, route, _ = ctx.heat_and_route(call)
-    return any("epoch" in hop.text.lower() for hop in route)
-
-
-def _is_chosen(call: ast.Call, ctx: Context) -> bool:
-    """Whether a call is given its workers by one of two dicts: without workers the option raises."""
-    spread = (item.value for item in call.keywords if item.arg is None)
-    return any(isinstance(origin, ast.IfExp) for item in spread for origin in ctx.inference.origins(item))
-
-
 def _is_kept(dataset: ast.expr | None) -> bool:
     return isinstance(dataset, ast.Attribute) and isinstance(dataset.value, ast.Name) and dataset.value.id == "self"
 
@@ -294,31 +202,3 @@ def _is_kept(dataset: ast.expr | None) -> bool:
 def _reorders(call: ast.Call) -> bool:
     """Whether the order of the samples is all that differs from epoch to epoch."""
     return keyword(call, "batch_sampler") is not None or keyword(call, "sampler") is not None
-
-
-def _bound_name(node: ast.Dict, ctx: Context) -> str | None:
-    """The name a dict is bound to, directly or as one arm of a conditional expression."""
-    parent = ctx.tree.parent(node)
-    if isinstance(parent, ast.IfExp):
-        parent = ctx.tree.parent(parent)
-    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
-        return parent.targets[0].id
-    return None
-
-
-def _loader_with(name: str, node: ast.Dict, ctx: Context) -> ast.Call | None:
-    """A loader of the same scope that is built with the options in `name`, or in a dict that takes them over."""
-    names = {name}
-    calls = [part for part in walk(ctx.tree.scope_of(node)) if isinstance(part, ast.Call)]
-    for call in calls:
-        func = call.func
-        if isinstance(func, ast.Attribute) and func.attr == "update" and isinstance(func.value, ast.Name):
-            if any(isinstance(item, ast.Name) and item.id == name for item in call.args):
-                names.add(func.value.id)
-    for call in calls:
-        passed = {item.value.id for item in call.keywords if item.arg is None and isinstance(item.value, ast.Name)}
-        if names.isdisjoint(passed):
-            continue
-        if builds_data_loader(call, ctx) and keyword(call, "persistent_workers") is None:
-            return call
-    return None

@@ -10,6 +10,8 @@ from perflint.analysis.aliases.accumulators import (
     outlives_iteration,
     uses_of_accumulated,
 )
+from perflint.analysis.aliases.entries import only_rebinds_entries
+from perflint.analysis.aliases.kept_objects import is_kept_object
 from perflint.analysis.aliases.modules import (
     comes_from,
     is_only_looped_over,
@@ -28,6 +30,7 @@ __all__ = [
     "begins_here",
     "changes_later",
     "comes_from",
+    "is_kept_object",
     "is_only_looped_over",
     "is_owned",
     "is_part",
@@ -35,6 +38,7 @@ __all__ = [
     "is_same",
     "is_written_in",
     "loads_in_its_own_way",
+    "only_rebinds_entries",
     "outlives_iteration",
     "takes_in_others",
     "unread",

@@ -20,7 +20,9 @@ from perflint.analysis.gradients.evaluation_loops import (
     evaluating_passes,
     first_with_gradients,
     goes_to_numpy,
+    is_evaluated_as_a_whole,
     is_volatile,
+    predicts,
     script_parts,
     stands_in_training,
     tells_of_modes,
@@ -83,6 +85,8 @@ from perflint.analysis.gradients.walked_back import (
     is_walked_back_with,
     value_of_sum,
 )
+from perflint.analysis.gradients.ways_without import is_switched_off_by_some, may_run_without_gradients
+from perflint.analysis.values.item_reads import ItemReads
 from perflint.analysis.values.own_tensors import has_own_tensors
 
 __all__ = [
@@ -93,6 +97,7 @@ __all__ = [
     "GRAPH_CARRIERS",
     "Behind",
     "Followed",
+    "ItemReads",
     "arguments",
     "arguments_by_name",
     "asks_for_gradients",
@@ -115,6 +120,7 @@ __all__ = [
     "has_own_tensors",
     "holds_walked_back",
     "is_changed",
+    "is_evaluated_as_a_whole",
     "is_forward",
     "is_given_counts",
     "is_itself_walked_back",
@@ -127,6 +133,7 @@ __all__ = [
     "is_part_of_walked_back",
     "is_pure",
     "is_scripted",
+    "is_switched_off_by_some",
     "is_under_autocast",
     "is_volatile",
     "is_walked_back",
@@ -140,10 +147,12 @@ __all__ = [
     "may_evaluate",
     "may_hold_parameters",
     "may_learn",
+    "may_run_without_gradients",
     "name_of_whole",
     "only_evaluates",
     "only_shapes",
     "outlasting",
+    "predicts",
     "reads_number",
     "run_by_helper",
     "runs_every_turn",

@@ -12,7 +12,10 @@ from perflint.analysis.invariants.constant_tensors import (
     single,
 )
 from perflint.analysis.invariants.in_loops import (
+    has_constant_inputs,
+    has_same_inputs,
     is_fixed,
+    is_of_new_object,
     is_thrown_away,
     is_touched,
     is_unchanging,
@@ -26,10 +29,13 @@ from perflint.analysis.invariants.step_constants import is_step_constant
 __all__ = [
     "Source",
     "comes_before",
+    "has_constant_inputs",
+    "has_same_inputs",
     "is_constant_copy",
     "is_fixed",
     "is_kept",
     "is_number",
+    "is_of_new_object",
     "is_of_numpy",
     "is_only_read",
     "is_step_constant",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.loading.copied_batches import is_copied
 from perflint.analysis.loading.loaders import (
     LOADER_NAMES,
     SAMPLERS,
@@ -29,22 +30,28 @@ from perflint.analysis.loading.sample_cost import (
     needs_workers,
     works_on_device,
 )
-from perflint.analysis.loading.spread_options import hides_options
+from perflint.analysis.loading.spread_options import bound_options, hides_options, is_given_one_of, loader_with
+from perflint.analysis.loading.worker_starts import has_short_passes, is_made_each_epoch, spawns_workers, starts_show
 
 __all__ = [
     "LOADER_NAMES",
     "SAMPLERS",
     "Run",
     "batch_names",
+    "bound_options",
     "builds_data_loader",
     "called_in",
     "calls_in",
     "counted",
     "dataset_work",
     "hands_samples_on",
+    "has_short_passes",
     "hides_options",
+    "is_copied",
     "is_derived_loader",
+    "is_given_one_of",
     "is_hook",
+    "is_made_each_epoch",
     "is_moved",
     "is_of_notebook",
     "is_plain_loader",
@@ -53,12 +60,15 @@ __all__ = [
     "is_small",
     "is_tiny",
     "is_zero",
+    "loader_with",
     "makes_own_batches",
     "moves_to_device",
     "needs_workers",
     "option",
     "purpose",
     "runs",
+    "spawns_workers",
+    "starts_show",
     "use",
     "uses_accelerator",
     "workers",

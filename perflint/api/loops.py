@@ -10,10 +10,12 @@ from perflint.analysis.frequency.few_parts import (
     targets_and_items,
 )
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
+from perflint.analysis.frequency.over_dimensions import goes_over_dimension
 from perflint.analysis.invariants.caller_numbers import are_numbers_of_callers
 from perflint.analysis.invariants.turn_dependence import regions_of_turns
 from perflint.analysis.phases.loop_purpose import (
     CLOCKS,
+    drains,
     is_between_clocks,
     is_forever,
     is_timing,
@@ -21,6 +23,7 @@ from perflint.analysis.phases.loop_purpose import (
     only_repeats,
     starts_afresh,
     trains_inside,
+    tries_until,
 )
 from perflint.analysis.phases.turn_work import are_generated, encodes_items, runs_a_model
 from perflint.analysis.values.built_texts import built_text, is_same_text
@@ -37,6 +40,8 @@ from perflint.analysis.values.growing import (
 )
 from perflint.analysis.values.grown_attributes import WRITTEN_IN_METRICS, GrownAttribute, grown_attributes
 from perflint.analysis.values.pieces import are_elements, are_moved_over
+from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows
+from perflint.analysis.values.spans import fills_spans
 
 __all__ = [
     "CLOCKS",
@@ -51,8 +56,12 @@ __all__ = [
     "are_moved_over",
     "are_numbers_of_callers",
     "built_text",
+    "computed_by_rows",
+    "drains",
     "encodes_items",
+    "fills_spans",
     "goes_over_a_handful",
+    "goes_over_dimension",
     "goes_over_names_of_parts",
     "growing_loop",
     "grown_at",
@@ -63,6 +72,7 @@ __all__ = [
     "is_forever",
     "is_now_and_then",
     "is_of_a_kind",
+    "is_same_for_all_rows",
     "is_same_text",
     "is_timing",
     "launches_of_step",
@@ -76,5 +86,6 @@ __all__ = [
     "starts_afresh",
     "targets_and_items",
     "trains_inside",
+    "tries_until",
     "turns_few_times",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.analysis.feasibility.hardware import asks_hardware
+from perflint.analysis.feasibility.hardware import asks_hardware, is_on_a_mac
 from perflint.analysis.phases.generation import beside_generation, generates, generates_or_predicts
 from perflint.analysis.phases.generation_helpers import Helper, one_text_helper
 from perflint.analysis.phases.memory_pressure import (
@@ -55,6 +55,7 @@ __all__ = [
     "is_export",
     "is_load_shedding",
     "is_main_guard",
+    "is_on_a_mac",
     "is_outside_training",
     "is_training_loop",
     "is_trial_run",

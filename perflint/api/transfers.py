@@ -16,8 +16,16 @@ from perflint.analysis.transfers.host_copies import (
 from perflint.analysis.transfers.host_data import is_written_out
 from perflint.analysis.transfers.indices import index_copied_at
 from perflint.analysis.transfers.legacy import copied_data, drawn_by, dtype_of
+from perflint.analysis.transfers.module_moves import (
+    comes_and_goes,
+    goes_to_device,
+    is_another_module,
+    is_any_argument,
+    is_moved_around,
+)
 from perflint.analysis.transfers.moves import aligns, constructor
 from perflint.analysis.transfers.redundant import copied_before, cut_later
+from perflint.analysis.values.lists_of_arrays import are_small, holds_arrays, is_little
 
 __all__ = [
     "MOVES",
@@ -25,7 +33,9 @@ __all__ = [
     "DataCopy",
     "What",
     "aligns",
+    "are_small",
     "asks_not_to_block",
+    "comes_and_goes",
     "constructor",
     "copied_before",
     "copied_data",
@@ -35,7 +45,13 @@ __all__ = [
     "data_copy_at",
     "drawn_by",
     "dtype_of",
+    "goes_to_device",
+    "holds_arrays",
     "index_copied_at",
+    "is_another_module",
+    "is_any_argument",
+    "is_little",
+    "is_moved_around",
     "is_pass",
     "is_written_out",
     "sized_type",

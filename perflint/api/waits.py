@@ -15,6 +15,7 @@ from perflint.analysis.waits.cost import (
     is_waited_for_next,
     waits_spared_by,
 )
+from perflint.analysis.waits.counts import COUNTING_NAMES, Count, Counted, counted_at
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.masks import is_boolean, mask_in, selects_on_device
@@ -67,9 +68,12 @@ from perflint.analysis.waits.wanted_on_host import is_wanted_on_host
 
 __all__ = [
     "COMPREHENSIONS",
+    "COUNTING_NAMES",
     "NUMBER_NAMES",
     "PRINTING_NAMES",
     "READ_NAMES",
+    "Count",
+    "Counted",
     "GuardedUse",
     "Printed",
     "Read",
@@ -78,6 +82,7 @@ __all__ = [
     "certainty_asked",
     "certainty_on_device",
     "check_around",
+    "counted_at",
     "device_number",
     "device_read",
     "emptied_by",

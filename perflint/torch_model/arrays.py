@@ -55,3 +55,8 @@ STRING_LIST_METHODS = words("split rsplit splitlines")
 NUMBER_METHODS = words(
     "startswith endswith isdigit isalpha isspace isnumeric find rfind is_file is_dir exists bit_length"
 )
+
+#: Of an array these methods give an array again.
+ARRAY_METHODS = frozenset(
+    "astype reshape transpose flatten ravel copy squeeze swapaxes clip repeat cumsum toarray todense view".split()
+)

@@ -7,6 +7,7 @@ import ast
 from perflint.api import (
     Context,
     Tag,
+    arrays,
     keyword,
 )
 
@@ -26,10 +27,6 @@ _PLAIN = frozenset(
 _UNCHECKED = "a list raises for a value out of the dtype's range, an array converts it"
 _SUBCLASS = "an array may be of a subclass, such as a masked array, whose mask would be lost"
 _CHANGES = "mixed dtypes or an empty list give another dtype, and arrays without rows another shape"
-#: Of an array these methods give an array again.
-ARRAY_METHODS = frozenset(
-    "astype reshape transpose flatten ravel copy squeeze swapaxes clip repeat cumsum toarray todense view".split()
-)
 
 
 def why_unsafe(node: ast.Call, data: ast.expr, ctx: Context) -> str:
@@ -53,7 +50,9 @@ def _is_uniform(data: ast.expr, ctx: Context) -> bool:
 
 def _is_of_numpy(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
     """Whether an array is of numpy's own class: made by a function that makes no other, here or by its name."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ARRAY_METHODS:
+    while (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in arrays.ARRAY_METHODS
+    ):
         if ctx.target(node.func) in _PLAIN:
             break
         node = node.func.value

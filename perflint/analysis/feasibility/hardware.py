@@ -6,7 +6,10 @@ import ast
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.ir.control_flow import Inherited
 from perflint.ir.notation import last_name
+from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
 _ASKS = frozenset(
@@ -50,3 +53,21 @@ def _is_attribute_of_hardware(test: ast.Attribute, ctx: FileFacts) -> bool:
     return bool(values) and all(
         isinstance(value, tuple) and value[0] == "call" and last_of(value[1]) in _ASKS for value, _ in values
     )
+
+
+def is_on_a_mac(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` only runs where Metal is there: `if torch.backends.mps.is_available()`."""
+    return ctx.once(_metal, ctx.control_flow(node).scope).holds(node)
+
+
+def _metal(scope: ast.AST, ctx: FileFacts) -> Inherited:
+    body = scope.body  # type: ignore[attr-defined]
+    graph = ctx.control_flow(body[0] if isinstance(body, list) else body)
+    return Inherited(graph, lambda condition: condition[1] and _asks_for_metal(condition[0]))
+
+
+def _asks_for_metal(test: ast.expr) -> bool:
+    """Whether a test asks for Metal alone, and not for any device, or for its absence."""
+    names = set(names_in(test))
+    turned = any(isinstance(getattr(part, "op", None), (ast.Or, ast.Not)) for part in walk(test))
+    return "mps" in names and not turned

@@ -16,6 +16,7 @@ from perflint.analysis.gradients.model_calls import (
     name_of_whole,
 )
 from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.naming.phases import EVALUATES, PREDICTS
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
@@ -309,3 +310,26 @@ def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: FileFacts,
         and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
     ]
     return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)
+
+
+def is_evaluated_as_a_whole(forward: ast.Call, ctx: FileFacts) -> bool:
+    """Whether what is around a forward is looked at as a whole, here or by who calls it."""
+    function = ctx.tree.function_of(forward)
+    if function is None:
+        return forward in evaluating_passes(script_parts(ctx), ctx)
+    if function.name == "forward":
+        return True  # who runs the module has the say
+    if EVALUATES.search(function.name):
+        return any(evaluated(part) for part in walk(function))
+    return (
+        predicts(function) or forward in evaluating_forwards(function, ctx) or forward in ctx.once(_passes_of, function)
+    )
+
+
+def _passes_of(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: FileFacts) -> list[ast.Call]:
+    return list(evaluating_passes(ctx.body(function), ctx))
+
+
+def predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
+    return PREDICTS.search(function.name) is not None and any(evaluated(part) for part in walk(function))

@@ -9,6 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import CHANGES, arguments, is_forward, is_pure
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
 _DEEP = 4
@@ -91,3 +92,41 @@ def is_thrown_away(call: ast.Call, ctx: FileFacts) -> bool:
     if isinstance(parent, ast.Assign):
         return all(isinstance(target, ast.Name) and target.id == "_" for target in parent.targets)
     return isinstance(parent, ast.Expr)
+
+
+def has_same_inputs(node: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether callee and arguments stay the same on every turn, seen through names the loop itself sets."""
+    given = [*node.args, *(item.value for item in node.keywords)]
+    if isinstance(loop, (ast.For, ast.AsyncFor)) and set(names_in(loop.target)) & set(names_in(node.func)):
+        return False  # `for part in parts: part.from_pretrained(folder)`
+    # A library's class is the same on each turn, even where the loop itself imports it.
+    if ctx.target(node.func) is None:
+        given.append(node.func)
+    return all(_is_invariant(item, loop, ctx) for item in given)
+
+
+def _is_invariant(node: ast.expr, loop: ast.stmt, ctx: FileFacts) -> bool:
+    return ctx.inference.flow.is_invariant(
+        node, loop, lambda call: callee_name(call) in ("str", "int", "getattr", "len")
+    )
+
+
+def is_of_new_object(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether what the call is given belongs to an object that is made on the way, anew on each turn."""
+    if not any(
+        name == "self" for item in [*node.args, *(item.value for item in node.keywords)] for name in names_in(item)
+    ):
+        return False
+    _, route, _ = ctx.heat_and_route(node)
+    return any(hop.text.endswith("__init__") for hop in route[1:])
+
+
+def has_constant_inputs(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether nothing the call is given comes from the caller or the batch."""
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    bound = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs)}
+    bound |= set(ctx.inference.flow.names_written(function))
+    given = [*node.args, *(item.value for item in node.keywords)]
+    return not any(name in bound - {"self"} for item in given for name in names_in(item))

@@ -107,3 +107,25 @@ def only_repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
         and isinstance(statement, ast.Assign)
         and all(isinstance(target, (ast.Name, ast.Tuple)) for target in statement.targets)
     )
+
+
+def tries_until(loop: ast.stmt) -> bool:
+    """Whether the loop is one that tries until something works."""
+    return any(isinstance(part, (ast.Break, ast.Return, ast.Try)) for part in walk(loop))
+
+
+def drains(loop: ast.stmt) -> bool:
+    """Whether the loop takes what it is handed out of a container until that is empty: it turns once for each of the
+    few things that somebody put there, and a set-up hands over one.
+    """
+    if not isinstance(loop, ast.While):
+        return False
+    tested = set(names_in(loop.test))
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("pop", "popleft", "popitem", "get_nowait")
+        and isinstance(part.func.value, ast.Name)
+        and part.func.value.id in tested
+        for part in walk(loop)
+    )

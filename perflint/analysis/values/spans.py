@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Tag, callee_name
-from perflint.api.loops import names_in
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.phases.loop_purpose import names_in
+from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import callee_name
 
 _FILLED = frozenset({"zeros", "ones", "full", "empty"})
 
 
-def fills_spans(loop: ast.For, ctx: Context) -> str | None:
+def fills_spans(loop: ast.For, ctx: FileFacts) -> str | None:
     """The square tensor whose rows a loop fills, each with a constant from one number to another:
     `for i in range(n): mask[i, : i + 1] = 0`.
     """
@@ -39,7 +41,7 @@ def fills_spans(loop: ast.For, ctx: Context) -> str | None:
     return name
 
 
-def _is_span(target: ast.Subscript, loop: ast.For, ctx: Context) -> bool:
+def _is_span(target: ast.Subscript, loop: ast.For, ctx: FileFacts) -> bool:
     """`[i, a:b]`, where the ends are numbers."""
     assert isinstance(loop.target, ast.Name)
     if not isinstance(target.slice, ast.Tuple) or len(target.slice.elts) != 2:
@@ -51,7 +53,7 @@ def _is_span(target: ast.Subscript, loop: ast.For, ctx: Context) -> bool:
     return bool(ends) and all(ctx.kind(end).tag is Tag.NUMBER for end in ends)
 
 
-def _is_square(tensor: ast.Name, count: ast.Name, ctx: Context) -> bool:
+def _is_square(tensor: ast.Name, count: ast.Name, ctx: FileFacts) -> bool:
     """Whether a tensor was made with as many rows and as many columns as the loop has turns."""
     made = ctx.inference.flow.definitions(tensor)
     value = made[0].value if len(made) == 1 and not made[0].path else None

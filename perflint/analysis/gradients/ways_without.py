@@ -1,0 +1,25 @@
+"""Ways into a function on which gradients are off."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.call_graph.ways_in import ways_in
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import Scope
+
+
+def is_switched_off_by_some(scope: Scope, ctx: FileFacts) -> bool:
+    """Whether a way into a function has no gradients: a forward on another one, which nothing calls, is for users."""
+    return any(ctx.program.grad_off(edge.caller, edge.context) for edge in ways_in(scope, ctx))
+
+
+def may_run_without_gradients(forward: ast.Call, ctx: FileFacts) -> bool:
+    """Whether somebody calls a method of this name with gradients off, on something unknown: `self.task.evaluate()`."""
+    if ctx.tree.class_of(forward) is None:
+        return False
+    scopes = [ctx.scope(forward)]
+    for _ in range(2):
+        scopes += [edge.caller for scope in scopes for edge in ctx.program.callers(scope) if edge.caller not in scopes]
+    names = {scope.function.rpartition(".")[2] for scope in scopes if "." in scope.function}
+    return ctx.program.whole.is_unknown_called_without_grad(tuple(sorted(names)))
