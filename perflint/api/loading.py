@@ -17,6 +17,7 @@ from perflint.analysis.loading.loaders import (
     uses_accelerator,
     workers,
 )
+from perflint.analysis.loading.option_dicts import bound_options, is_given_one_of, loader_with
 from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, is_repeated, runs, use
 from perflint.analysis.loading.sample_cost import (
     dataset_work,
@@ -30,7 +31,7 @@ from perflint.analysis.loading.sample_cost import (
     needs_workers,
     works_on_device,
 )
-from perflint.analysis.loading.spread_options import bound_options, hides_options, is_given_one_of, loader_with
+from perflint.analysis.loading.spread_options import hides_options
 from perflint.analysis.loading.worker_starts import has_short_passes, is_made_each_epoch, spawns_workers, starts_show
 
 __all__ = [

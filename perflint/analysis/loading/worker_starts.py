@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import counted, option, purpose
 from perflint.analysis.loading.passes import is_hook, is_repeated, runs, use
 from perflint.analysis.loading.sample_cost import is_small, is_tiny, needs_workers
-from perflint.analysis.naming.phases import FOR_EVALUATION
+from perflint.analysis.naming.phases import FOR_EVALUATION, FOR_TRAINING
 from perflint.finding import Heat
 from perflint.ir.calls import is_constant, keyword
-from perflint.system.patterns import pattern
 
-_TRAINS = pattern(r"^(?:train|trn)", re.IGNORECASE)
 _SPAWNING = ("spawn", "forkserver")
 #: As many workers take a third of a second to fork.
 _MANY = 8
@@ -64,7 +61,7 @@ def _serves_both(call: ast.Call, ctx: FileFacts) -> bool:
         return False
     phases = [item.value for item in table.generators[0].iter.elts if isinstance(item, ast.Constant)]
     named = [str(phase) for phase in phases]
-    return any(_TRAINS.search(name) for name in named) and any(FOR_EVALUATION.search(name) for name in named)
+    return any(FOR_TRAINING.search(name) for name in named) and any(FOR_EVALUATION.search(name) for name in named)
 
 
 def spawns_workers(call: ast.Call, ctx: FileFacts) -> bool:

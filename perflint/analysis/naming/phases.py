@@ -150,3 +150,5 @@ SETTLES = pattern(
 PICTURES_FILE = pattern(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECASE)
 #: Functions that make one token, frame or sample after the other.
 ONE_BY_ONE = pattern(r"generat|(?:^|_)decode|stream|^_*sample_", re.IGNORECASE)
+#: Loaders and data sets of the training, by their names.
+FOR_TRAINING = pattern(r"^(?:train|trn)", re.IGNORECASE)
