@@ -21,6 +21,8 @@ TRACKER_METHODS = words(
     "add_scalar add_scalars add_histogram add_image add_images add_text add_figure log_metric log_metrics log_value "
     "report_scalar log_dict log_scalar track"
 )
+#: Those that only writers of event files have, each told a tag and a value.
+WRITER_METHODS = words("add_scalar add_histogram")
 #: Progress bars' methods that format their values each call.
 PROGRESS_METHODS = words("set_postfix set_postfix_str set_description set_description_str")
 #: Methods of the logging module, with the level below which they are usually off.

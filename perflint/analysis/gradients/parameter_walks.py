@@ -59,17 +59,26 @@ def _hands_out(node: ast.expr, ctx: FileFacts) -> bool:
 
 
 def _is_of_mapping(node: ast.expr, ctx: FileFacts) -> bool:
-    """`params.items()` of what was bound to `dict(model.named_parameters())`."""
-    if not isinstance(node, ast.Call) or callee_name(node) not in ("items", "values", "keys"):
-        return False
-    mapping = node.func.value if isinstance(node.func, ast.Attribute) else None
+    """`params.items()` of what was bound to `dict(model.named_parameters())` or to `model.state_dict()`, and the same
+    by its keys.
+    """
+    mapping: ast.expr | None = node
+    if isinstance(node, ast.Call):
+        is_whole = callee_name(node) in ("items", "values", "keys") and isinstance(node.func, ast.Attribute)
+        mapping = node.func.value if is_whole and isinstance(node.func, ast.Attribute) else None
+    if isinstance(mapping, ast.Call):
+        return _holds_parameters(mapping)
     made = ctx.inference.flow.definitions(mapping) if isinstance(mapping, ast.Name) else ()
-    return bool(made) and all(
-        isinstance(item.value, ast.Call)
-        and callee_name(item.value) in ("dict", "OrderedDict")
-        and any(is_walk(given) for given in item.value.args)
-        for item in made
-    )
+    return bool(made) and all(not item.path and _holds_parameters(item.value) for item in made)
+
+
+def _holds_parameters(value: ast.expr | None) -> bool:
+    """Whether a value is a mapping of all parameters by name."""
+    if not isinstance(value, ast.Call):
+        return False
+    if callee_name(value) == "state_dict":
+        return isinstance(value.func, ast.Attribute) and not value.args
+    return callee_name(value) in ("dict", "OrderedDict") and any(is_walk(given) for given in value.args)
 
 
 def _returns_walks(function: ast.FunctionDef) -> bool:
