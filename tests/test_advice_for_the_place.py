@@ -44,6 +44,11 @@ def in_step(*body: str, above: str = "") -> str:
 USES = {
     "an assertion": (("assert loss.item() < 100",), "torch._assert_async(loss < 100)", "steps that need the number"),
     "an assertion of a sum": (("assert (x + x).mean().item() < 9",), "torch._assert_async((x + x).mean() < 9)", "log"),
+    "an assertion of each element": (
+        ("assert all((x > 0) == (labels.cuda() > 0))",),
+        "torch._assert_async(((x > 0) == (labels.cuda() > 0)).all())",
+        "log",
+    ),
     "an assertion by another name": (("value = loss.item()", "assert value < 100"), "torch._assert_async", "steps"),
     "a test that raises": (
         ("if loss.item() > 100:", "    raise ValueError('diverged')"),

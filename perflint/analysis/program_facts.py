@@ -19,8 +19,12 @@ from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
 from perflint.torch_model import loaders
+from perflint.torch_model.names import canonical
 
 #: What registers a hook that sees what a module gives.
+#: Data sets whose samples are in memory, and that are not those of another one; the ends of their names.
+_IN_MEMORY = loaders.IN_MEMORY_DATASETS - loaders.PASSING_ON
+_IN_MEMORY_NAMES = frozenset(name.rpartition(".")[2] for name in _IN_MEMORY)
 _HOOKS = ("register_forward_hook", "register_module_forward_hook")
 
 if TYPE_CHECKING:
@@ -139,6 +143,19 @@ class Whole:
         ]
         built_upon = {base for cls in found for base in resolver.mro(cls)[1:]}
         return tuple((cls.path, cls.name) for cls in found if cls not in built_upon)
+
+    @cached_property
+    def makes_data_sets_in_memory(self) -> bool:
+        """Whether anything but tests makes a library's data set whose samples are in memory: of tensors, say."""
+        resolver = self._program.resolver
+        return any(
+            canonical(ref.name) in _IN_MEMORY
+            for scope, facts in resolver.nesting.functions
+            if scope.path not in resolver.tests
+            for call in facts.calls
+            if type(call.func) is str and call.func.rpartition(".")[2] in _IN_MEMORY_NAMES
+            for ref in resolver.refs(call.func, scope)
+        )
 
     @cached_property
     def _bases(self) -> set[str]:

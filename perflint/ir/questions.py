@@ -55,6 +55,8 @@ class Counters:
 
     def __init__(self, body: list[ast.stmt]) -> None:
         self.remainders: dict[str, ast.BinOp] = {}
+        #: By name, the multiple of a period that a number was cut down to: `step // every * every`.
+        self.multiples: dict[str, ast.BinOp] = {}
         self.counted: set[str] = set()
         self.counted_down: set[str] = set()
         for statement in _statements(body):
@@ -72,6 +74,8 @@ class Counters:
     def _note(self, path: str, value: ast.BinOp) -> None:
         if isinstance(value.op, ast.Mod) and not isinstance(value.left, (ast.Constant, ast.JoinedStr)):
             self.remainders[path] = value
+        elif (remainder := _cut_off(value)) is not None:
+            self.multiples[path] = remainder
         elif isinstance(value.op, ast.Add) and path_of(value.left) == path:
             self.counted.add(path)
         elif isinstance(value.op, ast.Sub) and path_of(value.left) == path:
@@ -196,7 +200,17 @@ def joined(form: str, parts: list[Question]) -> Question:
 def _of_comparison(test: ast.Compare, body: list[ast.stmt] | None, scope: Growing, *, truth: bool) -> Question:
     if len(test.ops) != 1:
         return None
-    op, left, right = test.ops[0], test.left, test.comparators[0]
+    left, right = _as_remainder(test.left, scope), _as_remainder(test.comparators[0], scope)
+    if left is test.left and right is test.comparators[0]:
+        return _of_sides(test, left, right, body, scope, truth=truth)
+    # What its text says is said of a difference, and not of a remainder.
+    return _of_sides(test, left, right, body, scope, truth=truth) or _NOTHING
+
+
+def _of_sides(
+    test: ast.Compare, left: ast.expr, right: ast.expr, body: list[ast.stmt] | None, scope: Growing, *, truth: bool
+) -> Question:
+    op = test.ops[0]
     period = _set_anew(op, left, right, body, scope) if truth and body is not None else None
     if period is not None:
         return _named_period(period)
@@ -264,6 +278,26 @@ def _is_within_turn(remainder: ast.expr, width: ast.expr) -> TypeGuard[ast.BinOp
     if not isinstance(remainder, ast.BinOp) or not isinstance(remainder.op, ast.Mod):
         return False
     return not isinstance(width, ast.Constant) or (type(width.value) is int and width.value <= 1)
+
+
+def _cut_off(multiple: ast.expr) -> ast.BinOp | None:
+    """`step % every` for `step // every * every`, which is as much less than `step`; None for anything else."""
+    if not (isinstance(multiple, ast.BinOp) and isinstance(multiple.op, ast.Mult)):
+        return None
+    for turns, period in ((multiple.left, multiple.right), (multiple.right, multiple.left)):
+        if isinstance(turns, ast.BinOp) and isinstance(turns.op, ast.FloorDiv):
+            if ast.dump(turns.right) == ast.dump(period):
+                return ast.BinOp(turns.left, ast.Mod(), period)
+    return None
+
+
+def _as_remainder(value: ast.expr, scope: Growing) -> ast.expr:
+    """`step % every` for `step - step // every * every`, where a name may hold the multiple; else the value itself."""
+    if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub)):
+        return value
+    path = path_of(value.right)
+    remainder = _cut_off(value.right) if path is None else _counters(scope).multiples.get(path)
+    return remainder if remainder is not None and ast.dump(remainder.left) == ast.dump(value.left) else value
 
 
 def _moves_on(body: list[ast.stmt], last: ast.expr) -> bool:

@@ -60,5 +60,16 @@ PREPARE_METHODS = words(
     "prepare setup setup_module setup_model setup_optimizers setup_dataloaders prepare_model prepare_data_loader "
     "prepare_optimizer prepare_scheduler skip_first_batches"
 )
+#: Functions that hand back several of their arguments, each with its position and keyword, in a tuple in this order, or
+#: the only one of them that is given. https://nvidia.github.io/apex/amp.html,
+#: https://deepspeed.readthedocs.io/en/latest/initialize.html,
+#: https://intel.github.io/intel-extension-for-pytorch/latest/tutorials/api_doc.html
+HANDED_BACK: Mapping[str, tuple[tuple[int, str], ...]] = {
+    "apex.amp.initialize": ((0, "models"), (1, "optimizers")),
+    "deepspeed.initialize": ((1, "model"), (2, "optimizer")),
+    "intel_extension_for_pytorch.optimize": ((0, "model"), (2, "optimizer")),
+}
+#: Those that give a tuple of them, however many they are given.
+ALWAYS_SEVERAL = words("deepspeed.initialize")
 #: Methods of a trainer that hand back a batch, or a part of one, on the device: `Trainer` calls them on every batch.
 MOVING_METHODS = words("_prepare_inputs _prepare_input transfer_batch_to_device")

@@ -81,6 +81,8 @@ def _check_on_device(node: ast.Call, read: Read, ctx: Context) -> str:
     check = check_around(node, ctx)
     test = check.test if isinstance(check, ast.Assert) else None
     if test is node:
+        if isinstance(node.func, ast.Name):  # `all(x > 0)` of Python, element by element
+            return f"`torch._assert_async({ctx.edit.receiver(read.value)}.{node.func.id}())`"
         return f"`torch._assert_async({ctx.text(read.value)})`"
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and node in (test.left, *test.comparators):
         tensor = " ".join(ctx.edit.receiver(read.value).split())

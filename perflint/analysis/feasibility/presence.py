@@ -7,7 +7,7 @@ from functools import cached_property
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.lattice import BOOL, NO, Possible
 from perflint.analysis.feasibility.options import Options
-from perflint.analysis.names.refs import Ref, Scope
+from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import ClassFacts, Value
 from perflint.torch_model import registries
@@ -67,6 +67,55 @@ class Presence:
             self._plain[cls] = all(map(self._has_plain_bases, family)) and self._is_made(cls, family)
         return self._plain[cls]
 
+    def is_lacking(self, dotted: str, method: str, scope: Scope) -> bool:
+        """Whether `self.dotted` is always an object of a class that has no such method, whatever other classes have."""
+        attribute = dotted.removeprefix("self.")
+        if (
+            "." in attribute
+            or method in _GIVEN
+            or method.startswith("_")
+            or attribute in self._options.set_from_outside
+        ):
+            return False
+        made = self._resolver.written.definitions(dotted, scope)
+        classes = {self._made_by(value, where) for value, where in made}
+        cls = next(iter(classes), None)
+        if cls is None or len(classes) > 1 or self._may_be_another(attribute, scope):
+            return False
+        return self._has_plain_bases(cls) and not self._has(cls, method)
+
+    def _made_by(self, value: Value, scope: Scope) -> Ref | None:
+        """The class whose object a value is, where it is a call of that class."""
+        refs = self._resolver.refs(value[1], scope) if type(value) is tuple and value[0] == "call" else ()
+        return refs[0] if len(refs) == 1 and refs[0].kind == CLASS and refs[0].path else None
+
+    def _may_be_another(self, attribute: str, scope: Scope) -> bool:
+        """Whether classes above or below give an attribute something else, or nobody can tell."""
+        cls = self._resolver.nesting.enclosing_class(scope)
+        family = (*self._resolver.mro(cls), *self._resolver.hierarchy.below(cls))
+        known = [facts for item in family if item.path and (facts := self._resolver.hierarchy.facts(item)) is not None]
+        giving = [facts for facts in known if attribute in facts.attributes]
+        unclear = any(attribute in (*facts.unclear, *facts.computed) for facts in known)
+        return unclear or len(giving) != 1 or any(self._sets_by_name(item.path) for item in family if item.path)
+
+    def _sets_by_name(self, path: str) -> bool:
+        """Whether a file sets attributes by computed names; `"size" in self.__dict__` only asks for them."""
+        if self.mentions(path, ("setattr", "__setattr__", "vars")):
+            return True
+        functions = self._resolver.summaries[path].functions.values() if self.mentions(path, ("__dict__",)) else ()
+        return any(_updates(call.func) for facts in functions for call in facts.calls)
+
+    def _has(self, cls: Ref, name: str) -> bool:
+        """Whether the objects of a class are given something by that name."""
+        if name in self._options.set_from_outside:
+            return True
+        known = [self._resolver.hierarchy.facts(base) for base in self._resolver.mro(cls) if base.path]
+        return any(
+            name in (*facts.attributes, *facts.annotations, *facts.methods, *facts.computed, *facts.unclear)
+            for facts in known
+            if facts is not None
+        )
+
     def _is_made(self, cls: Ref, family: tuple[Ref, ...]) -> bool:
         """Whether the program itself makes objects of a class, and its files set no attributes by computed names: else
         somebody derives from the class, who has what it asks for.
@@ -108,6 +157,10 @@ class Presence:
                 if texts and last_name(call.func) not in _ASKING:
                     found.update(texts)
         return frozenset(found)
+
+
+def _updates(func: Value) -> bool:
+    return last_name(func) in ("update", "setdefault") and "__dict__" in str(func)
 
 
 def _is_open(facts: ClassFacts | None) -> bool:

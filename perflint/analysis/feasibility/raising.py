@@ -1,15 +1,20 @@
-"""Where functions surely raise: they read an attribute of their own object that nothing in the program gives it."""
+"""Where functions surely raise: they read an attribute of their own object that nothing in the program gives it, call a
+method that the class of an object lacks, or hand a function an argument that it does not take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.presence import Presence
-from perflint.analysis.names.refs import Scope
+from perflint.analysis.names.fitting import may_take
+from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir import guards
-from perflint.ir.summary import FunctionFacts, Value
+from perflint.ir.summary import CallFacts, FunctionFacts, Value
 
 #: A line, and a column as ast counts.
 Place: TypeAlias = "tuple[int, int]"
@@ -18,23 +23,57 @@ Place: TypeAlias = "tuple[int, int]"
 class Raising:
     """The functions of one program."""
 
-    def __init__(self, resolver: Resolver, presence: Presence) -> None:
+    def __init__(self, resolver: Resolver, graph: CallGraph, presence: Presence) -> None:
         self._resolver = resolver
+        self._graph = graph
         self._presence = presence
         self._first: dict[Scope, Place | None] = {}
 
     def before(self, scope: Scope, place: Place) -> bool:
         """Whether a function raises whenever it runs, before it comes to a place."""
+        first = self._raised(scope)
+        return (first is not None and first < place) or self._is_called_too_late(scope)
+
+    def _raised(self, scope: Scope) -> Place | None:
         if scope not in self._first:
             self._first[scope] = self._first_of(scope)
-        first = self._first[scope]
-        return first is not None and first < place
+        return self._first[scope]
+
+    def _is_called_too_late(self, scope: Scope) -> bool:
+        """Whether a function within another one is only called where that has raised."""
+        outer, is_inner, _ = scope.function.rpartition(".<locals>.")
+        first = self._raised(Scope(scope.path, outer)) if is_inner else None
+        calls = self._graph.incoming.get(scope, ()) if first is not None else ()
+        return bool(calls) and all(
+            not edge.callback and edge.index >= 0 and edge.caller.function == outer and first < self._place_of(edge)
+            for edge in calls
+        )
+
+    def _place_of(self, edge: Edge) -> Place:
+        call = self._resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        return call.line, call.column
 
     def _first_of(self, scope: Scope) -> Place | None:
         facts = self._resolver.summaries[scope.path].functions[scope.function]
-        if not facts.in_class or any(item.detail == guards.RARE for item in facts.contexts):
+        if any(item.detail == guards.RARE for item in facts.contexts):
             return None  # what it raises may be handled
-        return min((place for name, place in _own_reads(facts) if self._presence.is_missing(name, scope)), default=None)
+        found = [(call.line, call.column) for call in facts.calls if self._fails(call, facts, scope)]
+        if facts.in_class:
+            found += [place for name, place in _own_reads(facts) if self._presence.is_missing(name, scope)]
+        return min(found, default=None)
+
+    def _fails(self, call: CallFacts, facts: FunctionFacts, scope: Scope) -> bool:
+        """Whether a call that a function surely makes raises: there is no such method, or it takes other arguments."""
+        if type(call.func) is not str or not facts.is_sure(call.line, call.column):
+            return False
+        base, _, method = call.func.rpartition(".")
+        if base.startswith("self.") and self._presence.is_lacking(base, method, scope):
+            return True
+        refs = self._resolver.refs(call.func, scope) if not base else ()
+        if len(refs) != 1 or refs[0].kind != FUNCTION:
+            return False
+        called = self._resolver.summaries[refs[0].path].functions[refs[0].name]
+        return not called.decorators and not may_take(called, call.args, call.keywords)
 
 
 def _own_reads(facts: FunctionFacts) -> Iterator[tuple[str, Place]]:

@@ -66,7 +66,7 @@ class Values:
         self.passing = Passing(resolver, graph, roots)
         self.receivers = Receivers(resolver)
         self.presence = Presence(resolver, self.options)
-        self.raising = Raising(resolver, self.presence)
+        self.raising = Raising(resolver, graph, self.presence)
         self._fixpoint = Fixpoint()
 
     def of(self, value: Value, scope: Scope, world: World, frame: Frame | None = None) -> Possible:

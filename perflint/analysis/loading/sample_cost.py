@@ -109,7 +109,7 @@ def _work_of_any(origins: list[ast.expr], ctx: FileFacts) -> Work:
     if any(ctx.kind(origin).known for origin in origins):
         return "unknown"
     all_of_them = ctx.program.whole.data_sets
-    if len(all_of_them) > _MOST_CLASSES:
+    if len(all_of_them) > _MOST_CLASSES or ctx.program.whole.makes_data_sets_in_memory:
         return "unknown"
     found = {_project_work(Ref(INSTANCE, path, name), frozenset(), ctx) for path, name in all_of_them}
     return "work" if found == {"work"} else "unknown"

@@ -22,6 +22,7 @@ from perflint.analysis.names.refs import (
     Scope,
     few,
     given,
+    handed_back,
     instance_of,
 )
 from perflint.analysis.names.written import Written
@@ -199,6 +200,9 @@ class Iteration:
                     yield from self.elements(argument, scope, index)
                     if canonical(callee.name) == _SEQUENTIAL:
                         yield from self.resolver.refs(argument, scope)
+            elif callee.kind == EXTERNAL and type(index) is int and canonical(callee.name) in wrappers.HANDED_BACK:
+                handed = handed_back(callee.name, value)
+                yield from self.resolver.refs(handed[index], scope) if index < len(handed) else ()
             elif callee.kind == FUNCTION:
                 yield from self._generated(callee, index, value, scope)
                 returned = self.resolver.returned(callee, value, scope) if index is None else ()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from perflint.ir.summary import MODULE, Summary, Value, record
 from perflint.torch_model import loaders, wrappers
+from perflint.torch_model.names import canonical
 
 FUNCTION = "function"
 CLASS = "class"
@@ -26,6 +27,9 @@ IDENTITY = {
 }
 #: The same by the ends of their names, with the methods that hand back what they are given, or what they are of.
 _WRAPPING = frozenset(name.rpartition(".")[2] for name in IDENTITY) | wrappers.PREPARE_METHODS | wrappers.UNWRAP_METHODS
+#: The functions that hand back several arguments, by the ends of their names.
+_BY_END = {".".join(name.split(".")[-2:]): name for name in wrappers.HANDED_BACK}
+_BY_END["ipex.optimize"] = "intel_extension_for_pytorch.optimize"
 _CHAINED = wrappers.MODULE_CHAIN | {"compile"}
 #: Of the things of libraries that a value may be, as many are kept: past these it is nothing to build on. What may be
 #: code of the project is kept as a whole, however many classes a dispatch has.
@@ -69,6 +73,11 @@ def argument(call: Value, name: str, place: int) -> Value:
     return call[2][place] if not name.startswith("=") and place < len(call[2]) else None
 
 
+def handed_back(library: str, call: Value) -> tuple[Value, ...]:
+    """What a call of a library's function gives back of its arguments, in the order of the tuple that holds them."""
+    return tuple(argument(call, name, place) for place, name in wrappers.HANDED_BACK.get(canonical(library), ()))
+
+
 def wraps(value: Value, name: str) -> bool:
     """Whether a value is certainly what goes by `name`, wrapped or not: `DataParallel(model)`, `model.to(device)`."""
     if isinstance(value, str):
@@ -80,8 +89,12 @@ def wraps(value: Value, name: str) -> bool:
         return all(wraps(part, name) for part in value[1])
     if value[0] == "item":
         call, place = value[1], value[2]
-        several = isinstance(call, tuple) and call[0] == "call" and isinstance(place, int) and place < len(call[2])
-        return several and _last(call[1]) in wrappers.PREPARE_METHODS and wraps(call[2][place], name)
+        if not (isinstance(call, tuple) and call[0] == "call" and isinstance(place, int)):
+            return False
+        if _last(call[1]) in wrappers.PREPARE_METHODS:
+            return place < len(call[2]) and wraps(call[2][place], name)
+        given = handed_back(_BY_END.get(".".join(_ends(call[1])), ""), call)
+        return place < len(given) and wraps(given[place], name)
     if value[0] != "call":
         return False
     func = value[1]
@@ -90,6 +103,11 @@ def wraps(value: Value, name: str) -> bool:
         if base and wraps(base, name):
             return True
     return _last(func) in _WRAPPING and any(wraps(item, name) for item in value[2][:2])
+
+
+def _ends(func: Value) -> list[str]:
+    """The last two names of a dotted one."""
+    return func.split(".")[-2:] if isinstance(func, str) else []
 
 
 def _last(func: Value) -> str:

@@ -36,6 +36,7 @@ from perflint.analysis.names.refs import (
     argument,
     defined,
     few,
+    handed_back,
     instance_of,
     together,
     wraps,
@@ -365,6 +366,9 @@ class Resolver:
         index = IDENTITY.get(canonical(callee.name))
         if index is not None and len(args) > index:
             return self.refs(args[index], scope)
+        handed = [item for item in handed_back(callee.name, value) if item is not None]
+        if len(handed) == 1 and callee.name not in wrappers.ALWAYS_SEVERAL:
+            return self.refs(handed[0], scope)
         if callee.name == "builtins.getattr" and len(args) > 1:
             return self._by_text(args[0], args[1], scope)
         if callee.name in _IMPORTERS and args and isinstance(args[0], tuple) and args[0][0] == "const":

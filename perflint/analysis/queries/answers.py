@@ -200,6 +200,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "derived_from": (_plain, _plain),
     "data_asks": (),
     "data_sets": (),
+    "makes_data_sets_in_memory": (),
     "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
     "is_unknown_called_without_grad": (_plain,),

@@ -62,6 +62,8 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
     name = canonical(dotted)
     if name in wrappers.IDENTITIES:
         return _handed_back(name, arguments.at(wrappers.IDENTITIES[name]))
+    if name in wrappers.HANDED_BACK:
+        return _handed_in_a_tuple(name, arguments)
     if name.startswith("torch."):
         found = _torch(name, arguments, default)
         if found is not None:
@@ -329,6 +331,19 @@ def _other(name: str, arguments: Arguments) -> Kind:
         or _training(name, arguments)
         or _values(name, arguments)
         or (Kind(Tag.INSTANCE, qualified=name) if last(name)[:1].isupper() else UNKNOWN)
+    )
+
+
+def _handed_in_a_tuple(name: str, arguments: Arguments) -> Kind:
+    """`amp.initialize(model, optimizer)`: each of them, or the only one that is given."""
+    kinds = [arguments.at(place, keyword) for place, keyword in wrappers.HANDED_BACK[name]]
+    known = [kind for kind in kinds if kind is not None]
+    if not arguments.exact or not known:
+        return UNKNOWN
+    return (
+        known[0]
+        if len(known) == 1 and name not in wrappers.ALWAYS_SEVERAL
+        else sequence(items=[kind or UNKNOWN for kind in kinds])
     )
 
 
