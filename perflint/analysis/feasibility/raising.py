@@ -43,8 +43,10 @@ class Raising:
         """Whether a function within another one is only called where that has raised."""
         outer, is_inner, _ = scope.function.rpartition(".<locals>.")
         first = self._raised(Scope(scope.path, outer)) if is_inner else None
-        calls = self._graph.incoming.get(scope, ()) if first is not None else ()
-        return bool(calls) and all(
+        calls = self._graph.incoming.get(scope, ())
+        if first is None or not calls:
+            return False
+        return all(
             not edge.callback and edge.index >= 0 and edge.caller.function == outer and first < self._place_of(edge)
             for edge in calls
         )
