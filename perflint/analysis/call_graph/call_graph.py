@@ -97,6 +97,27 @@ class CallGraph:
         self.resolver.param_values = self.values_passed
         self.resolver.forget()
         self.resolver.find_registries()
+        # What is made by a plain name, `block(shortcut=shortcut)` of a parameter, is what others ask about.
+        by_name = [item for item in waiting if _is_of_name(functions[item[0]][1].calls[item[1]], functions[item[0]][1])]
+        if by_name:
+            self._connect_waiting(by_name)
+            self._params.clear()
+            self.resolver.forget()
+        done = set(by_name)
+        self._connect_waiting([item for item in waiting if item not in done] if done else waiting)
+        self._global.clear()
+        self._stand_ins.clear()
+        self._connect_properties()
+        for item in entered(self.resolver):
+            self._add(item.caller, item.callee, item.context, item.line, Confidence.HIGH, -1)
+        connect_named_methods(self.resolver, self)
+        connect_iterators(self.resolver, self)
+        self.replacing_forwards = connect_stand_ins(self.resolver, self)
+        self._scopes.clear()
+
+    def _connect_waiting(self, waiting: list[tuple[int, int]]) -> None:
+        """Connect calls by what callers pass, and by guesses."""
+        functions = self.resolver.nesting.functions
         for shared in self._global.values():
             shared.clear()
         last = None
@@ -112,15 +133,6 @@ class CallGraph:
                 callee = known[call.func] = self._new_callee(call.func, scope, facts)
             if not self._connect(scope, facts, index, callee, guess=True):
                 self.unresolved[scope].append(call)
-        self._global.clear()
-        self._stand_ins.clear()
-        self._connect_properties()
-        for item in entered(self.resolver):
-            self._add(item.caller, item.callee, item.context, item.line, Confidence.HIGH, -1)
-        connect_named_methods(self.resolver, self)
-        connect_iterators(self.resolver, self)
-        self.replacing_forwards = connect_stand_ins(self.resolver, self)
-        self._scopes.clear()
 
     def _connect_plain(self, numbers: range) -> list[tuple[int, int]]:
         """Connect the calls of some functions that are plain to see. The others: the places of function and call."""
@@ -566,6 +578,13 @@ class CallGraph:
             if qualname == target.function or qualname.startswith(inside)
             for call in other.calls
         )
+
+
+def _is_of_name(call: CallFacts, facts: FunctionFacts) -> bool:
+    """Whether a call makes something by the name of a parameter, and hands it something."""
+    if type(call.func) is not str or "." in call.func or not (call.args or call.keywords):
+        return False
+    return any(param.name.lstrip("=") == call.func for param in facts.params)
 
 
 def _unchained(value: Value) -> Value:

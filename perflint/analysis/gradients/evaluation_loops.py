@@ -24,8 +24,8 @@ from perflint.syntax.walk import walk
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _MODES = _BACKWARD | {"eval"}
-#: Roles of loops that go through batches and take no step.
-_PASSES = frozenset({"batches", "eval"})
+#: Roles of loops that go through batches, or run a model on its own output, and take no step.
+_PASSES = frozenset({"batches", "eval", "decode"})
 
 
 def tells_of_modes(function: _Function, ctx: FileFacts) -> bool:

@@ -123,7 +123,7 @@ PREDICTS = pattern(
     r"parse|tag)(?:_|$)"
 )
 #: Methods that frameworks call, with gradients switched off.
-HOOK = pattern(r"_step$|^on_|_hook$|_epoch_end$|^test_")
+HOOK = pattern(r"_step$|^on_|_hook$|_epoch_end$")
 KEEPS_VALUES = pattern(r"record|log|store|save|meter|callback|track", re.IGNORECASE)
 TELLS = pattern(r"^_?(?:log|warn|print|rank_zero|master_print|debug)", re.IGNORECASE)
 #: Flags of what happens on one call only.
