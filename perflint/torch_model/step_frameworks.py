@@ -48,6 +48,11 @@ _METRIC = {
 #: Metrics of torchmetrics, torcheval and ignite: https://lightning.ai/docs/torchmetrics/stable/pages/implement.html
 METRICS = Framework("torchmetrics", words("torchmetrics torcheval ignite"), {"Metric": _METRIC})
 
+#: Classes of libraries whose objects run a method of their subclass when they are called, and containers that run it on
+#: all that they hold.
+RUN_BY_CALLS = {"torchmetrics.Metric": "update", "torchmetrics.metric.Metric": "update"}
+CONTAINERS_OF_CALLED = {"MetricCollection": "update"}
+
 SKORCH = Framework(
     "skorch",
     words("skorch"),

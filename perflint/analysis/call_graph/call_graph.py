@@ -12,6 +12,7 @@ from perflint.analysis.call_graph.handing import Handing, place_of_rest
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
+from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_abstract, is_marked, is_property
 from perflint.analysis.names.fitting import has_all, may_take
@@ -21,6 +22,7 @@ from perflint.finding import Confidence
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
 from perflint.torch_model import wrappers
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTIONS
+from perflint.torch_model.step_frameworks import CONTAINERS_OF_CALLED, RUN_BY_CALLS
 
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
@@ -504,7 +506,7 @@ class CallGraph:
                 external = True
                 found += self._methods_of(ref, ("__init__", "__post_init__"))
             elif ref.kind == INSTANCE:
-                found += self._methods_of(ref, ("forward", "__call__"))
+                found += self._methods_of(ref, ("forward", "__call__")) or self._run_by_call(ref)
                 external = external or not found
             elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
                 external = True
@@ -512,21 +514,30 @@ class CallGraph:
             found += self._sequential(func, scope)
         return list(dict.fromkeys(found)) or (None if external else [])
 
+    def _run_by_call(self, ref: Ref) -> list[Scope]:
+        """What calling an object runs by a method of its library's class: `update` of a metric."""
+        derives = self.resolver.hierarchy.derives
+        names = dict.fromkeys([method for base, method in RUN_BY_CALLS.items() if derives(ref, base)])
+        return self._methods_of(ref, tuple(names)) if names else []
+
     def _methods_of(self, ref: Ref, names: tuple[str, ...]) -> list[Scope]:
         found = [self.resolver.method(ref, name) for name in names]
         return [record(Scope, (item.path, item.name)) for item in found if item is not None]
 
     def _sequential(self, func: Value, scope: Scope) -> list[Scope]:
-        """Calling an `nn.Sequential` runs the `forward` of what it holds."""
+        """Calling an `nn.Sequential` runs the `forward` of what it holds, a `MetricCollection` the `update`."""
         if not isinstance(func, str):
             return []
         found = []
         for definition, where in self.resolver.written.definitions(func, scope):
             value = _unchained(definition)
-            if isinstance(value, tuple) and value[0] == "call" and str(value[1]).endswith("Sequential"):
-                for ref in self.resolver.elements(value, where):
-                    if ref.kind == INSTANCE:
-                        found += self._methods_of(ref, ("forward",))
+            if not isinstance(value, tuple) or value[0] != "call":
+                continue
+            maker = last_of(value[1])
+            method = "forward" if maker.endswith("Sequential") else CONTAINERS_OF_CALLED.get(maker)
+            whole = value[2][0] if maker in CONTAINERS_OF_CALLED and value[2] else value
+            held = self.resolver.elements(whole, where) if method is not None else ()
+            found += [item for ref in held if ref.kind == INSTANCE for item in self._methods_of(ref, (method or "",))]
         return found
 
     def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
