@@ -96,8 +96,9 @@ class GraphKeptByAccumulator(Rule):
         # What the text alone tells comes first: nearly every list that grows is refused by it.
         if not outlives_iteration(kept.name, node, loop, ctx):
             return
-        if isinstance(node, ast.Call) and holds_walked_back(kept.value, loop, ctx):
-            yield self._of_dict(node, kept, ctx)
+        walked = holds_walked_back(kept.value, loop, ctx) if isinstance(node, ast.Call) else None
+        if walked is not None:
+            yield self._of_several(node, kept, walked, ctx)
             return
         if not is_read_for_numbers(kept.name, node, ctx):
             return
@@ -119,15 +120,23 @@ class GraphKeptByAccumulator(Rule):
             fix=fix,
         )
 
-    def _of_dict(self, node: ast.AST, kept: Accumulated, ctx: Context) -> Finding:
-        """`losses.append(parts)` after `parts["total"].backward()`: nobody can go back through the rest any more."""
+    def _of_several(self, node: ast.AST, kept: Accumulated, walked: ast.expr, ctx: Context) -> Finding:
+        """`losses.append(parts)` after `parts["total"].backward()` or `sum(parts).backward()`: nobody can go back
+        through the rest any more.
+        """
         value = ctx.text(kept.value)
+        is_tuple = isinstance(walked, ast.Call) and isinstance(walked.args[0], ast.Name)
+        detached_parts = (
+            f"[part.detach() for part in {value}]"
+            if is_tuple
+            else f"{{key: value.detach() for key, value in {value}.items()}}"
+        )
         return self.finding(
             node,
             ctx,
             f"`{kept.name}` keeps the tensors of `{value}` of every iteration with their graphs, which `backward` has "
             "already used.",
-            advice=f"Keep detached values: `{{key: value.detach() for key, value in {value}.items()}}`.",
+            advice=f"Keep detached values: `{detached_parts}`.",
             confidence=Confidence.MEDIUM,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
@@ -14,6 +15,9 @@ _BACKWARD = frozenset({"backward", "manual_backward"})
 #: What makes a tensor of a tensor on the way to `backward`: methods of it, and functions that are given it.
 _ARITHMETIC = frozenset("mean sum div mul add sub float double half squeeze to div_ mul_ add_ sub_".split())
 _SCALING = frozenset({"scale", "scale_loss"})
+#: What adds up several losses, or chooses one: `sum(losses) if isinstance(losses, tuple) else losses`.
+_SUMMING = (ast.BinOp, ast.Call, ast.IfExp, ast.Subscript)
+_NAMES_ON_THE_WAY = 12
 
 
 def value_of_sum(value: ast.expr) -> ast.expr:
@@ -129,22 +133,48 @@ def is_part_of_walked_back(value: ast.Name, loop: ast.stmt, ctx: FileFacts) -> b
     return False
 
 
-def holds_walked_back(value: ast.expr, loop: ast.stmt, ctx: FileFacts) -> bool:
-    """Whether `backward` is called, once, of an item of a dict that each iteration makes: `losses["total"]`."""
+def holds_walked_back(value: ast.expr, loop: ast.stmt, ctx: FileFacts) -> ast.expr | None:
+    """The part of a dict or tuple, which each iteration makes, that `backward` is called of, once: `losses["total"]`,
+    `sum(losses)`. None where that cannot be told.
+    """
     backward = _only_backward(loop)
     if backward is None or not isinstance(value, ast.Name):
-        return False
+        return None
     made = ctx.inference.flow.definitions(value)
     inside = {id(part) for part in walk(loop)}
     if not made or any(id(item.node) not in inside for item in made):
-        return False
+        return None
     ours = set(map(id, made))
-    return any(
-        isinstance(part, ast.Subscript)
-        and isinstance(part.slice, ast.Constant)
-        and isinstance(part.slice.value, str)
-        and isinstance(part.value, ast.Name)
-        and part.value.id == value.id
-        and ours == set(map(id, ctx.inference.flow.definitions(part.value)))
-        for part in walk(backward)
-    )
+    for part in _walked_through(backward, inside, ctx):
+        of = _whole_of(part)
+        if of is not None and of.id == value.id and ours == set(map(id, ctx.inference.flow.definitions(of))):
+            return part
+    return None
+
+
+def _walked_through(backward: ast.Call, inside: set[int], ctx: FileFacts) -> Iterator[ast.expr]:
+    """What stands in a call of `backward`, and in what the iteration binds to the names there."""
+    waiting, seen = [backward], {id(backward)}
+    for _ in range(_NAMES_ON_THE_WAY):
+        if not waiting:
+            return
+        for part in walk(waiting.pop()):
+            if isinstance(part, ast.expr):
+                yield part
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                for item in ctx.inference.flow.definitions(part):
+                    if id(item.node) in inside and id(item.value) not in seen and isinstance(item.value, _SUMMING):
+                        seen.add(id(item.value))
+                        waiting.append(item.value)
+
+
+def _whole_of(part: ast.expr) -> ast.Name | None:
+    """`losses` of `losses["total"]`, `sum(losses)` and `sum(losses.values())`."""
+    if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) and isinstance(part.slice.value, str):
+        return part.value if isinstance(part.value, ast.Name) else None
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Name) or part.func.id != "sum":
+        return None
+    summed = part.args[0] if part.args else None
+    if isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr == "values":
+        summed = summed.func.value
+    return summed if isinstance(summed, ast.Name) else None
