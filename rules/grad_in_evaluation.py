@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from perflint.api import (
     Calls,
@@ -22,6 +23,7 @@ from perflint.api.gradients import (
     Followed,
     asks_for_gradients,
     evaluated,
+    evaluated_by_callers,
     evaluating_forwards,
     evaluating_passes,
     first_with_gradients,
@@ -53,6 +55,8 @@ _WALKS = ASKING | frozenset(
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
 _DEPTH = 7
+#: What most evaluations call what they evaluate, where whoever calls them has put it into evaluation mode.
+_MODELS = ("model", "net", "network")
 
 
 class GradInEvaluation(Rule):
@@ -110,7 +114,7 @@ class GradInEvaluation(Rule):
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
     listens = (
-        Functions("eval", "backward"),
+        Functions("eval", "backward", *_MODELS),
         Calls("eval"),
         Calls("run_with_cache", "model", "forward", *_VALUE_READS, at_least=Heat.STEP),
     )
@@ -127,7 +131,11 @@ class GradInEvaluation(Rule):
                 yield from self._without_training(node, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if HOOK.search(node.name) or not tells_of_modes(node, ctx):
+        if HOOK.search(node.name):
+            return
+        if not tells_of_modes(node, ctx):
+            if EVALUATES.search(node.name) and (models := evaluated_by_callers(node, ctx)):
+                yield from self._function(node, ctx, Heat.EPOCH, models)
             return
         if EVALUATES.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
@@ -220,10 +228,15 @@ class GradInEvaluation(Rule):
             )
 
     def _function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context, at_least: Heat
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef,
+        ctx: Context,
+        at_least: Heat,
+        switched: AbstractSet[str] = frozenset(),
     ) -> Iterator[Finding]:
+        """A function that evaluates what it, or who calls it, puts into evaluation mode."""
         parts = ctx.body(node)
-        models = {name for part in parts if (name := evaluated(part))}
+        models = switched or {name for part in parts if (name := evaluated(part))}
         if not models or asks_for_gradients(node):
             return
         if ctx.program.trains(ctx.own_scope(node)):

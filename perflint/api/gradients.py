@@ -13,6 +13,7 @@ from perflint.analysis.gradients.escaping import (
     shown_as_text,
 )
 from perflint.analysis.gradients.evaluated_calls import may_evaluate, only_evaluates
+from perflint.analysis.gradients.evaluating_callers import evaluated_by_callers
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
@@ -105,6 +106,7 @@ __all__ = [
     "carries_graph",
     "draws_anew",
     "evaluated",
+    "evaluated_by_callers",
     "evaluating_forwards",
     "evaluating_passes",
     "first_with_gradients",

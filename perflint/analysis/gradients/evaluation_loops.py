@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     asks_in,
@@ -58,12 +59,12 @@ def _evaluated_beside(function: _Function, ctx: FileFacts) -> list[ast.Call]:
 
 
 def _forwards_beside(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
-    if not _backwards(ctx.body(function)):
+    if not (_backwards(ctx.body(function)) or ctx.program.trains(ctx.own_scope(function))):
         return
     nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     body = [statement for statement in function.body if not isinstance(statement, nested)]
     parts = [part for statement in body for part in ctx.walk(statement)]
-    backwards = _backwards(parts)
+    backwards = _backwards(parts) or _calls_that_train(parts, ctx)
     if not backwards:
         return
     trained = _run_in_training(backwards, ctx)
@@ -137,9 +138,17 @@ def _backwards(parts: list[ast.AST]) -> list[ast.Call]:
     return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
 
+def _calls_that_train(parts: list[ast.AST], ctx: FileFacts) -> list[ast.Call]:
+    """Where a function has no backward pass itself: its calls of functions of the project that train, in loops."""
+    calls = [part for part in parts if isinstance(part, ast.Call) and ctx.loops(part)]
+    found = [call for call in calls if _calls_what_trains(call, ctx)]
+    return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+
 def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
-    """Names of the models that run in the innermost loops that walk back."""
-    return {
+    """Names of the models that run in the innermost loops that walk back, or are handed to what does."""
+    given = [item for call in backwards if callee_name(call) not in _BACKWARD for item in call.args]
+    return {name_of_whole(item) for item in given if isinstance(item, (ast.Name, ast.Attribute))} | {
         name_of_whole(part.func)
         for call in backwards
         for loop in ctx.loops(call)[:1]
@@ -210,8 +219,11 @@ def _first_forward(loop: ast.AST, trained: set[str], ctx: FileFacts) -> Iterator
         and not ctx.grad_off(part)
         and not may_differentiate(part, ctx)
     ]
+    helper = None if forwards else run_by_helper(list(walk(loop)), trained, ctx)
     if forwards:
         yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
+    elif helper is not None:
+        yield helper
 
 
 def evaluating_passes(parts: list[ast.AST], ctx: FileFacts) -> Iterator[ast.Call]:
