@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 
 from perflint.api import (
     Calls,
@@ -232,7 +231,7 @@ class GradInEvaluation(Rule):
         node: ast.FunctionDef | ast.AsyncFunctionDef,
         ctx: Context,
         at_least: Heat,
-        switched: AbstractSet[str] = frozenset(),
+        switched: set[str] | None = None,
     ) -> Iterator[Finding]:
         """A function that evaluates what it, or who calls it, puts into evaluation mode."""
         parts = ctx.body(node)

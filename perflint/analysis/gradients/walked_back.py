@@ -154,7 +154,8 @@ def holds_walked_back(value: ast.expr, loop: ast.stmt, ctx: FileFacts) -> ast.ex
 
 def _walked_through(backward: ast.Call, inside: set[int], ctx: FileFacts) -> Iterator[ast.expr]:
     """What stands in a call of `backward`, and in what the iteration binds to the names there."""
-    waiting, seen = [backward], {id(backward)}
+    waiting: list[ast.expr] = [backward]
+    seen = {id(backward)}
     for _ in range(_NAMES_ON_THE_WAY):
         if not waiting:
             return
