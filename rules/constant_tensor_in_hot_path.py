@@ -20,7 +20,8 @@ from perflint.api import (
     keyword,
     tensors,
 )
-from perflint.api.invariants import is_constant_copy, is_number, is_only_read, is_traced, single
+from perflint.api.invariants import is_constant_copy, is_fallback_copy, is_number, is_only_read, is_traced, single
+from perflint.api.phases import leads_to_a_search
 from perflint.api.transfers import MOVES, What, copy_at
 from perflint.api.waits import emptied_by
 from perflint.api.words import short_call
@@ -86,7 +87,7 @@ class ConstantTensorInHotPath(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if has_unpacking(node) or ctx.role(node) == "data":
+        if has_unpacking(node) or ctx.role(node) == "data" or leads_to_a_search(node, ctx):
             return
         if callee_name(node) in MOVES:
             yield from self._move(node, ctx)  # of a graph that is traced as well: what is there already is an input
@@ -115,6 +116,8 @@ class ConstantTensorInHotPath(Rule):
         """`torch.FloatTensor(TABLE).to(device)`, `self.table.to(device)` of what is on the host."""
         copy = copy_at(node, ctx)
         if copy is None or copy.what is not What.CONSTANT or not is_only_read(node, ctx, kept=True):
+            return
+        if is_fallback_copy(node, ctx):
             return
         if isinstance(copy.moved, ast.Attribute) and where_to_keep(node, ctx).startswith("as an attribute"):
             advice, fix = f"Move it to the device once, where `{ctx.text(copy.moved)}` is created.", None

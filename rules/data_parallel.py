@@ -74,10 +74,12 @@ class DataParallel(Rule):
         yield self.finding(
             node,
             ctx,
-            f"Every forward pass copies {what} to each device and gathers the outputs on the first, in threads of "
-            "one process.",
+            f"With several devices, every forward pass copies {what} to each and gathers the outputs on the first, in "
+            "threads of one process.",
             advice="Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
             confidence=certainty,
+            # Where there is one device, nothing is made.
+            impact=Impact.MEDIUM if _is_for_several(node, ctx) else Impact.HIGH,
             block=ctx.once(_first_in_file, ctx.tree.module),
         )
 
@@ -91,6 +93,13 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     if ctx.control_flow(node).block_of(node) is None:  # under `if False:`
         return None
     return _trains(node, ctx)
+
+
+def _is_for_several(node: ast.Call, ctx: Context) -> bool:
+    """Whether a test around it asks the machine: for most that is one device."""
+    return any(
+        holds and isinstance(test, ast.Compare) and asks_hardware(test, ctx) for test, holds in ctx.conditions(node)
+    )
 
 
 def _is_wrapper(node: ast.Call, ctx: Context) -> bool:

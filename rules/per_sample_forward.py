@@ -11,6 +11,7 @@ from perflint.api import (
     Confidence,
     Context,
     Edge,
+    Effect,
     Finding,
     Hop,
     Impact,
@@ -18,6 +19,7 @@ from perflint.api import (
     Ref,
     Rule,
     Tag,
+    loaders,
 )
 from perflint.api.gradients import name_of_whole, runs_network
 from perflint.api.loops import names_in, turns_few_times
@@ -200,7 +202,15 @@ def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -
         return False
     if any(CHANGED_BY_RUN.search(name) for name in names_in(region)) or changes_model(region, call):
         return False
-    return gives_the_same_in_batches(call, ctx)
+    return gives_the_same_in_batches(call, ctx) and not _goes_from_file_to_file(region, ctx)
+
+
+def _goes_from_file_to_file(region: ast.AST, ctx: Context) -> bool:
+    """Whether each turn decodes a file and writes its results to files, which takes longer than to run a model."""
+    calls = [part for part in ctx.walk(region) if isinstance(part, ast.Call)]
+    return any((ctx.target(call.func) or "") in loaders.FILE_READERS for call in calls) and any(
+        ctx.effects(call).does(Effect.FILES) for call in calls
+    )
 
 
 def _comes_in_parts(turning: Turning, ctx: Context) -> bool:

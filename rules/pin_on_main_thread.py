@@ -60,8 +60,9 @@ class PinOnMainThread(Rule):
         move = _move_of(node, ctx)
         if move is None or has_unpacking(move) or _may_not_block(move) or not ctx.kind(move).on_accelerator:
             return
-        if ctx.kind(node.func.value).tag in (Tag.LOADER, Tag.MODULE):
-            return
+        pinned_already = ctx.kind(node.func.value)
+        if pinned_already.tag in (Tag.LOADER, Tag.MODULE) or pinned_already.pinned:
+            return  # what a loader has pinned is not copied again
         pinned = ctx.text(node.func.value)
         yield self.finding(
             node,

@@ -67,7 +67,9 @@ class PythonLoopOverTensor(Rule):
             return
         read = read_by_turns(node, ctx) if not OVER_FEW_PARTS.search(ctx.text(node.target)) else None
         if read is not None:
-            yield self._reads(node, read, ctx)
+            # TPL202 tells of the test itself: beside a step that is trained, the turns are one more thing to mend.
+            if not read.is_tested or _trains(node, ctx):
+                yield self._reads(node, read, ctx)
             return
         if not isinstance(node.target, ast.Name):
             return

@@ -21,6 +21,7 @@ from perflint.api.loading import (
     hands_samples_on,
     is_copied,
     is_of_notebook,
+    is_one_batch,
     is_plain_loader,
     is_zero,
     makes_own_batches,
@@ -68,7 +69,9 @@ class UnpinnedLoader(Rule):
     - Loaders that one evaluation iterates once.
     - Collate functions that create no tensors, or return a project class without `pin_memory`, or one that moves
       itself.
-    - Loops that move nothing, or convert before the move (`batch.float().to(device)`).
+    - Loops that move nothing, what is made of the batch before the move (`batch.float().to(device)`, sorted or
+      stacked rows), or indices alone.
+    - Loaders whose pass is one batch (`batch_size=len(dataset)`).
     - Loaders without workers, unless making a sample is known to be expensive (then add workers first).
 
     Known limitations
@@ -99,7 +102,7 @@ class UnpinnedLoader(Rule):
             return
         if ctx.program.drives(ctx.path) or hands_samples_on(node, ctx) or not is_copied(node, ctx):
             return
-        if makes_own_batches(node, ctx) or trains_with_jax(ctx):
+        if makes_own_batches(node, ctx) or trains_with_jax(ctx) or is_one_batch(node, ctx):
             return
         count = option(node, "num_workers", ctx)
         staffed = "none" if count is not None and is_zero(count, ctx) else workers(node, ctx)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from perflint.analysis.invariants.between_calls import comes_before, is_switched_between, managers_around
 from perflint.analysis.invariants.constant_tensors import (
     is_constant_copy,
+    is_fallback_copy,
     is_number,
     is_of_numpy,
     is_only_read,
@@ -32,6 +33,7 @@ __all__ = [
     "has_constant_inputs",
     "has_same_inputs",
     "is_constant_copy",
+    "is_fallback_copy",
     "is_fixed",
     "is_kept",
     "is_number",

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from perflint.analysis.feasibility.hardware import asks_hardware, is_on_a_mac
-from perflint.analysis.phases.generation import beside_generation, generates, generates_or_predicts
+from perflint.analysis.phases.generation import (
+    beside_generation,
+    generates,
+    generates_or_predicts,
+    leads_to_a_search,
+)
 from perflint.analysis.phases.generation_helpers import Helper, one_text_helper
 from perflint.analysis.phases.memory_pressure import (
     gives_up_the_step,
@@ -62,6 +67,7 @@ __all__ = [
     "is_tried_out",
     "is_weighed",
     "is_where_something_moved",
+    "leads_to_a_search",
     "main_guard",
     "measures_memory",
     "one_text_helper",

@@ -18,6 +18,7 @@ from perflint.analysis.evidence import (
 )
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.analysis.names.used_as import opens_stream
 from perflint.finding import Confidence, Heat
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Value
 from perflint.torch_model import frameworks, loaders, modules
@@ -128,7 +129,7 @@ class CallbackFinder:
         one step of a loop that may be a library's.
         """
         calls = [call for call in telling if call.func == "next" and call.args]
-        if not calls or facts.is_generator or looks_once(facts.name):
+        if not calls or facts.is_generator or looks_once(facts.name) or opens_stream(scope, facts, self.resolver):
             return
         names = {param.name.lstrip("=") for param in facts.params} - ITERATORS_OVER_ANYTHING
         for call in calls:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.analysis.frequency.epochs import LoopHeat, Loops
+from perflint.analysis.frequency.epochs import EPOCH, LoopHeat, Loops
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
@@ -63,7 +63,19 @@ class _Feeding:
             if index is not None and (source, index) not in loops:
                 loops[source, index] = LoopHeat(Heat.STEP, "batches", Confidence.MEDIUM)
                 marked.append((source, index))
+            if index is not None and self.sources(facts.loops[index].iterable, source):
+                self._mark_parts(source, index, loops)
         return marked
+
+    def _mark_parts(self, source: Scope, index: int, loops: Loops) -> None:
+        """Mark the loops around one that yields all that another generator gives: a turn of theirs takes the next file
+        of many batches, say, and is a pass, no step.
+        """
+        facts = self._facts(source)
+        for outer in facts.loops_around(facts.loops[index].context):
+            known = loops.get((source, outer))
+            if known is not None and known.role == "batches":
+                loops[source, outer] = EPOCH
 
     def _behind(self, value: Value, scope: Scope, depth: int) -> Iterator[Scope]:
         if depth <= 0:

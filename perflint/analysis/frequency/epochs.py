@@ -24,7 +24,7 @@ class LoopHeat(NamedTuple):
 
 
 Loops: TypeAlias = "dict[tuple[Scope, int], LoopHeat]"
-_EPOCH = LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
+EPOCH = LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
 
 
 def mark_epochs(
@@ -43,8 +43,8 @@ def mark_epochs(
         training = (key for key, heat in loops.items() if heat.role == "train" and key[0] not in own)
         passes |= counting.intersection(around.loops(training))
     for key in around.loops(key for key, heat in loops.items() if heat.role in ("train", "batches")):
-        loops.setdefault(key, _EPOCH)
-    loops.update(dict.fromkeys(passes, _EPOCH))
+        loops.setdefault(key, EPOCH)
+    loops.update(dict.fromkeys(passes, EPOCH))
 
 
 def _collecting(resolver: Resolver) -> Iterator[tuple[Scope, int]]:

@@ -48,7 +48,7 @@ from perflint.analysis.frequency.repeating import mark_repeating
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
-from perflint.analysis.names.used_as import iterated, sources_of_batches
+from perflint.analysis.names.used_as import iterated, opens_stream, sources_of_batches
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
 from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
@@ -193,7 +193,9 @@ class RootFinder:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
 
         def takes(call: CallFacts, scope: Scope) -> bool:
-            return self._advances(call, scope) and not is_look_at_one(call)
+            if not self._advances(call, scope) or is_look_at_one(call):
+                return False
+            return not opens_stream(scope, self._facts(scope), self.resolver)
 
         found = self._holding(takes, lambda *_: False)
         through_all = {scope for scope in found if self._goes_through_all(scope, found, takes)}

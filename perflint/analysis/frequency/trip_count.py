@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.notation import last_name
+from perflint.ir.summary import LoopFacts, Value
 from perflint.syntax.walk import walk
 
 #: What goes through its first argument, turn by turn.
@@ -63,6 +65,29 @@ def _count(value: ast.expr, ctx: FileFacts, links: int) -> int | None:
         item if type(item) is int else None
         for item in ctx.program.whole.option_defaults(last_name(value).strip("_"), ctx.path)
     )
+
+
+def turns_told(loop: LoopFacts, path: str, ctx: FileFacts) -> int | None:
+    """As `most_turns`, of a loop of any file: `range(30)`, `range(args.epochs)` with a default of the option."""
+    rows = loop.iterable
+    while isinstance(rows, tuple) and rows[0] == "call" and rows[2] and last_of(rows[1]) in _WRAPPERS:
+        rows = rows[2][0]
+    if not (isinstance(rows, tuple) and rows[0] == "call" and last_of(rows[1]) in ("range", "trange") and rows[2]):
+        return None
+    bounds = rows[2]
+    start = _told(bounds[0], path, ctx) if len(bounds) > 1 else 0
+    stop = _told(bounds[min(1, len(bounds) - 1)], path, ctx)
+    # Where a run begins again from a checkpoint, it has fewer.
+    return None if stop is None else max(stop - (start or 0), 0)
+
+
+def _told(value: Value, path: str, ctx: FileFacts) -> int | None:
+    if isinstance(value, tuple):
+        return value[2] if value[0] == "const" and type(value[2]) is int else None
+    if not isinstance(value, str):
+        return None
+    defaults = ctx.program.whole.option_defaults(value.rpartition(".")[2].strip("_"), path)
+    return _largest(item if type(item) is int else None for item in defaults)
 
 
 def _largest(counts: Iterable[int | None]) -> int | None:

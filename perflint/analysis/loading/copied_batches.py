@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.ways_in import ways_in
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import purpose
 from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, runs, use
+from perflint.analysis.loading.reaching import is_of_batch, moves_indices
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.data import MOVES
 from perflint.ir.calls import callee_name
@@ -84,15 +86,31 @@ def _is_made_for_others(scope: Scope, ctx: FileFacts) -> bool:
 
 
 def _moves(run: Run, ctx: FileFacts) -> bool:
-    """Whether the body of a loop, or a function that it calls, moves something, or a library does so for it."""
+    """Whether the body of a loop, or a function that it calls, moves something that the loader may have pinned, or a
+    library does so for it.
+    """
     if ctx.program.mentions(_PREPARERS, _around(run, ctx)):
         return True
     own, names = calls_in(run, ctx), batch_names(run, ctx)
-    if any(last_of(call.func) in ("to", "cuda") and _is_of(call.func, names) for call in own):
+    moved = [call for call in own if last_of(call.func) in ("to", "cuda")]
+    if any(_is_of(call.func, names) for call in moved):
         # Parts of the batch are moved as they come: what else is made of arrays says nothing of it.
         return not any(_makes_anew(call) and _is_made_of(call, names) for call in own)
-    calls = [*own, *(call for scope in called_in(run, ctx) for call in ctx.program.function(scope).calls)]
+    facts = ctx.program.function(run.scope)
+    reached = {is_of_batch(call, names, facts) for call in moved}
+    if False in reached and True not in reached:
+        return False
+    called = called_in(run, ctx)
+    movers = [edge.callee for scope in called for edge in ctx.program.graph.outgoing.get(scope, ()) if _is_mover(edge)]
+    if movers and not moved and all(moves_indices(scope, ctx) for scope in movers):
+        return False
+    calls = [*own, *(call for scope in called for call in ctx.program.function(scope).calls)]
     return any(MOVES.search(last_of(call.func)) for call in calls) and not any(_makes_anew(call) for call in calls)
+
+
+def _is_mover(edge: Edge) -> bool:
+    """Whether a function of the project is called that moves what it is given, by its name: what it does is known."""
+    return MOVES.search(edge.callee.function.rpartition(".")[2]) is not None
 
 
 def _around(run: Run, ctx: FileFacts) -> set[str] | None:

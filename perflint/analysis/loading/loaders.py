@@ -164,6 +164,7 @@ def purpose(call: ast.Call, ctx: FileFacts) -> str:
     for text in (
         _bound_name(call, ctx),
         ctx.text(dataset) if dataset is not None else "",
+        *_chosen_by(call, ctx),
         function.name if function is not None else "",
     ):
         if any(FOR_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)):
@@ -172,6 +173,29 @@ def purpose(call: ast.Call, ctx: FileFacts) -> str:
             return "train"
     in_evaluation = ctx.grad_off(call) or re.match(r"eval", PurePath(ctx.path).stem, re.IGNORECASE)
     return "eval" if in_evaluation else ""
+
+
+def _chosen_by(call: ast.Call, ctx: FileFacts) -> list[str]:
+    """The words that something is equal to where a loader is made: "train" under `if phase == "train"`."""
+    return [
+        side.value
+        for test, holds in ctx.conditions(call)
+        if holds and isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)
+        for side in (test.left, test.comparators[0])
+        if isinstance(side, ast.Constant) and isinstance(side.value, str)
+    ]
+
+
+def is_one_batch(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a pass is one batch, `batch_size=len(dataset)`."""
+    size, dataset = option(call, "batch_size", ctx), option(call, "dataset", ctx)
+    return (
+        isinstance(size, ast.Call)
+        and callee_name(size) == "len"
+        and len(size.args) == 1
+        and dataset is not None
+        and ctx.text(size.args[0]) == ctx.text(dataset)
+    )
 
 
 def _bound_name(call: ast.Call, ctx: FileFacts) -> str:

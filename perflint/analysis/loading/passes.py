@@ -9,12 +9,15 @@ from typing import NamedTuple, TypeGuard
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.epochs import LoopHeat
+from perflint.analysis.frequency.trip_count import turns_told
 from perflint.analysis.loading.loaders import purpose
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, FunctionFacts
 
 _LoopPlace = tuple[Scope, int]
+#: Calls that a loader is followed through: to who trains, and to who runs an epoch for that.
+_HOPS = 2
 
 
 class Run(NamedTuple):
@@ -89,6 +92,29 @@ def use(run: Run, ctx: FileFacts) -> str:
             if known is not None and known.role == "train":
                 return "train"
     return "look"
+
+
+def most_passes(run: Run, ctx: FileFacts) -> int | None:
+    """How often a loop over a loader is started by default: as often as the loops around it turn, in its function and
+    in those that call it. None where nobody says.
+    """
+    counts = [_passes(run.scope, ctx.program.function(run.scope).loops[run.loop].context, ctx, depth=3)]
+    return max((count for count in counts if count is not None), default=None)
+
+
+def _passes(scope: Scope, context: int, ctx: FileFacts, depth: int) -> int | None:
+    facts, found = ctx.program.function(scope), 1
+    for index in facts.loops_around(context):
+        turns = turns_told(facts.loops[index], scope.path, ctx)
+        if turns is None:
+            return None
+        found *= turns
+    callers = [edge for edge in ctx.program.callers(scope) if edge.index >= 0]
+    if not depth or not callers:
+        return found if found > 1 else None
+    outside = [_passes(edge.caller, edge.context, ctx, depth - 1) for edge in callers]
+    known = [count for count in outside if count is not None]
+    return found * max(known) if len(known) == len(outside) else found if found > 1 and not known else None
 
 
 def calls_in(run: Run, ctx: FileFacts) -> list[CallFacts]:
@@ -186,17 +212,27 @@ def _seen(name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], dep
             if _goes_over(program.function(where), index, word):
                 yield Run(*place, _comes_again(place, ctx))
     yield from _taken_by_next(name, scope, facts, ctx, places)
-    for edge in program.graph.outgoing.get(scope, ()):
-        callee = program.function(edge.callee)
-        for param in callee.params:
-            if program.argument(edge, param.name.lstrip("=*")) == name:
-                again = program.heat_at(scope, edge.context) >= Heat.EPOCH
-                for place in places:
-                    if place[0] == edge.callee and _goes_over(callee, place[1], param.name.lstrip("=*")):
-                        yield Run(*place, again or _comes_again(place, ctx, outside=False))
-                yield from _kept(edge.callee, param.name.lstrip("=*"), ctx, places, again=again)
+    yield from _passed(name, scope, ctx, places, _HOPS)
     if depth > 0 and scope.function != "<module>":
         yield from _handed_back(name, scope, facts, ctx, places, depth)
+
+
+def _passed(
+    name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], hops: int, *, again: bool = False
+) -> Iterator[Run]:
+    """The loops of the functions that a loader is handed to."""
+    program = ctx.program
+    for edge in program.graph.outgoing.get(scope, ()) if hops else ():
+        callee = program.function(edge.callee)
+        for param in callee.params:
+            given = param.name.lstrip("=*")
+            if program.argument(edge, given) == name:
+                anew = again or program.heat_at(scope, edge.context) >= Heat.EPOCH
+                for place in places:
+                    if place[0] == edge.callee and _goes_over(callee, place[1], given):
+                        yield Run(*place, anew or _comes_again(place, ctx, outside=False))
+                yield from _kept(edge.callee, given, ctx, places, again=anew)
+                yield from _passed(given, edge.callee, ctx, places, hops - 1, again=anew)
 
 
 def _kept(made: Scope, name: str, ctx: FileFacts, places: list[_LoopPlace], *, again: bool) -> Iterator[Run]:

@@ -6,7 +6,7 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.loaders import counted, option, purpose
-from perflint.analysis.loading.passes import is_hook, is_repeated, runs, use
+from perflint.analysis.loading.passes import Run, is_hook, is_repeated, most_passes, runs, use
 from perflint.analysis.loading.sample_cost import is_small, is_tiny, needs_workers
 from perflint.analysis.naming.phases import FOR_EVALUATION, FOR_TRAINING
 from perflint.finding import Heat
@@ -15,6 +15,8 @@ from perflint.ir.calls import is_constant, keyword
 _SPAWNING = ("spawn", "forkserver")
 #: As many workers take a third of a second to fork.
 _MANY = 8
+#: Of so many passes all starts together take less than half a minute.
+_FEW_PASSES = 50
 
 
 def starts_show(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -> bool:
@@ -22,8 +24,14 @@ def starts_show(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -> boo
     there are many of them.
     """
     return has_short_passes(call, ctx, samples=samples) or (
-        _are_many(call, ctx) and any(loop.again for loop in runs(call, ctx))
+        _are_many(call, ctx) and any(loop.again and not _is_seldom(loop, ctx) for loop in runs(call, ctx))
     )
+
+
+def _is_seldom(loop: Run, ctx: FileFacts) -> bool:
+    """Whether a whole run, however long, starts the workers a few times: half a second each."""
+    passes = most_passes(loop, ctx)
+    return passes is not None and passes <= _FEW_PASSES
 
 
 def has_short_passes(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -> bool:

@@ -7,10 +7,14 @@ loader is called.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from perflint.analysis.names.refs import given
+from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope, given
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.torch_model import frameworks, loaders
+
+if TYPE_CHECKING:
+    from perflint.analysis.names.resolver import Resolver
 
 _MOVES = frozenset({"to", "cuda"})
 #: What is called of the turn of a loop over models, optimizers or losses, not of a batch.
@@ -160,3 +164,15 @@ def optimizers_of(facts: FunctionFacts) -> frozenset[str]:
     if not found and len(stepping) == len(bare) == 1 and walks_back:
         return frozenset(name for name in bare if f"{name}.get_last_lr" not in called)
     return frozenset(found)
+
+
+def opens_stream(scope: Scope, facts: FunctionFacts, resolver: Resolver) -> bool:
+    """Whether a function gives a new object of the project that hands out one thing after the other: what it takes for
+    that is a part of the data, as a file, and no batch.
+    """
+    made = [value[1] for value in facts.returns if isinstance(value, tuple) and value[0] == "call"]
+    for ref in (ref for func in made for ref in resolver.refs(func, scope) if ref.kind == CLASS):
+        found = resolver.method(Ref(INSTANCE, ref.path, ref.name), "__iter__")
+        if found is not None and resolver.summaries[found.path].functions[found.name].is_generator:
+            return True
+    return False

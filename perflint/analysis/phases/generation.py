@@ -6,8 +6,10 @@ import ast
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.naming.phases import GENERATES, MAKES_SAMPLES, SERVER
+from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.waits.reads import in_forward
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name
@@ -58,6 +60,38 @@ def _is_step_of_samples(node: ast.AST, ctx: FileFacts) -> bool:
             else len(call.args) + len(call.keywords) >= _FEWEST_GIVEN and MAKES_SAMPLES.search(last_of(call.func))
         )
         for index, call in enumerate(facts.calls)
+    )
+
+
+def leads_to_a_search(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` stands before a loop of its function that runs a model in each of many turns, and none of it is
+    trained: what it costs once, each turn costs many times.
+    """
+    function = ctx.tree.function_of(node)
+    if (
+        function is None
+        or ctx.loops(node)
+        or _is_trained_forward(function)
+        or ctx.program.is_in_training(ctx.scope(node))
+    ):
+        return False
+    return any(
+        isinstance(item, (ast.For, ast.While)) and ctx.once(_runs_model, item) for item in _after(node, function)
+    )
+
+
+def _after(node: ast.AST, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+    return [item for item in function.body if item.lineno > node.lineno]  # type: ignore[attr-defined]
+
+
+def _runs_model(loop: ast.For | ast.While, ctx: FileFacts) -> bool:
+    own = set(names_in(loop.target)) if isinstance(loop, ast.For) else set()
+    return not turns_few_times(loop, ctx) and any(
+        isinstance(part, ast.Call)
+        and is_model_call(part, ctx)
+        and own.isdisjoint(names_in(part.func))  # not `for layer in layers: x = layer(x)`
+        for statement in loop.body
+        for part in ctx.walk(statement)
     )
 
 

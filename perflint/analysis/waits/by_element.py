@@ -35,10 +35,13 @@ _WHOLE_ROWS = ("cpu", "to", "tolist")
 
 
 class TurnRead(NamedTuple):
-    """What a turn reads on the host, and the tensor that the loop goes through, as it is written."""
+    """What a turn reads on the host, the tensor that the loop goes through, as it is written, and whether it is read to
+    be tested.
+    """
 
     at: ast.expr
     tensor: str
+    is_tested: bool = False
 
 
 def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
@@ -64,7 +67,7 @@ def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
         return None
     for part, waits in asking:
         if waits(part, ctx) and not is_exceptional(part, ctx):
-            return TurnRead(part, gone_through)
+            return TurnRead(part, gone_through, waits is is_asked)
     return None
 
 
