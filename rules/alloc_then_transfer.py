@@ -125,6 +125,8 @@ class AllocThenTransfer(Rule):
             return
         if not _is_worth_it(node, function, ctx) or hands_over(node, ctx) or beside_generation(node, ctx):
             return
+        if function in _COPIES and ctx.heat(node) >= Heat.STEP and emptied_by(node, ctx) is not None:
+            return  # a few numbers, which nobody waits for
         yield self._found(Made(node, made, function), ctx)
 
     def _found(self, made: Made, ctx: Context) -> Finding:

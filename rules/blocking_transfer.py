@@ -37,7 +37,15 @@ from perflint.api.transfers import (
     is_pass,
     sized_type,
 )
-from perflint.api.waits import emptied_by, first_of_block, impact_at, is_company, is_waited_for_next
+from perflint.api.waits import (
+    emptied_by,
+    finds_little,
+    first_of_block,
+    impact_at,
+    in_host_search,
+    is_company,
+    is_waited_for_next,
+)
 from perflint.api.words import short_text
 
 from ._fixes.copy_fixes import copied_without_waiting, device_text, made_there, without_waiting
@@ -120,6 +128,8 @@ class BlockingTransfer(Rule):
         emptied = emptied_by(first.call, ctx)
         if is_pass(copy.call, ctx) and (emptied is not None or _waits_in_any_case(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
+        if emptied is not None and not _is_of_loader(copy) and not _is_later(emptied, first.call, ctx):
+            return  # a part of a step that another wait has begun: it is no batch
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
         if emptied is not None:
@@ -144,7 +154,7 @@ class BlockingTransfer(Rule):
         emptied, trains = emptied_by(copy.node, ctx), not is_pass(copy.node, ctx)
         if emptied is not None and not (trains and _is_later(emptied, copy.node, ctx)):
             return  # a few numbers, which nobody waits for
-        if not trains and _waits_in_any_case(copy.node, ctx):
+        if not trains and (_waits_in_any_case(copy.node, ctx) or in_host_search(copy.node, ctx)):
             return
         yield self.finding(
             node,
@@ -179,9 +189,15 @@ class BlockingTransfer(Rule):
             words,
             advice=advice,
             confidence=Confidence.MEDIUM,
-            impact=Impact.LOW if is_pass(node, ctx) else Impact.MEDIUM,
+            impact=Impact.LOW if is_pass(node, ctx) or finds_little(node, ctx) else Impact.MEDIUM,
             related=() if again is None else (ctx.hop(again, ctx.text(again)),),
         )
+
+
+def _is_of_loader(copy: Copy) -> bool:
+    """Whether a batch is moved, whose bytes count whatever waits besides."""
+    is_loaded = is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
+    return is_loaded or copy.value.tag is Tag.BATCH
 
 
 def _is_later(wait: Hop, node: ast.expr | ast.stmt, ctx: Context) -> bool:

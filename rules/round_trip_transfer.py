@@ -9,7 +9,7 @@ from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impa
 from perflint.api.invariants import round_trip
 from perflint.api.phases import is_load_shedding
 from perflint.api.transfers import is_pass
-from perflint.api.waits import impact_at
+from perflint.api.waits import impact_at, in_host_search
 from perflint.api.words import short_text
 
 
@@ -60,7 +60,7 @@ class RoundTripTransfer(Rule):
         if has_unpacking(node) or ctx.role(node) == "data":
             return
         fetched = round_trip(node, ctx)
-        if not fetched or is_load_shedding(node, ctx):
+        if not fetched or is_load_shedding(node, ctx) or in_host_search(node, ctx):
             return
         down = fetched[0]
         yield self.finding(

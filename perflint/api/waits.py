@@ -7,6 +7,7 @@ from perflint.analysis.waits.by_element import TurnRead, read_by_turns
 from perflint.analysis.waits.clocked import is_measurement, reads_clock_behind, trains
 from perflint.analysis.waits.cost import (
     emptied_by,
+    finds_little,
     finds_nothing,
     first_of_block,
     impact_at,
@@ -18,6 +19,7 @@ from perflint.analysis.waits.cost import (
 from perflint.analysis.waits.counts import COUNTING_NAMES, Count, Counted, counted_at
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
+from perflint.analysis.waits.host_search import in_host_search
 from perflint.analysis.waits.masks import is_boolean, mask_in, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
@@ -86,6 +88,7 @@ __all__ = [
     "device_number",
     "device_read",
     "emptied_by",
+    "finds_little",
     "finds_nothing",
     "first_of_block",
     "formatter_around",
@@ -93,6 +96,7 @@ __all__ = [
     "impact_at",
     "impact_of_decision",
     "in_forward",
+    "in_host_search",
     "is_asked",
     "is_asked_for",
     "is_boolean",

@@ -144,10 +144,15 @@ def _joined(findings: Sequence[Finding], clusters: Iterable[Sequence[Group]]) ->
     made: dict[int, Group] = {}
     for groups in clusters:
         members = [one for group in groups for one in group]
-        lead = groups[0][0] if len(groups) == 1 else min(members, key=lambda one: (*_rank(one), one.path, one.span))
+        lead = groups[0][0] if len(groups) == 1 else min(members, key=_worst_first)
         rest = (one for one in members if one is not lead)
         made[id(lead)] = [lead, *sorted(rest, key=lambda one: (one.path != lead.path, one.path, one.span))]
     return [made[id(one)] for one in findings if id(one) in made]
+
+
+def _worst_first(one: Finding) -> tuple[int, bool, int, str, Span]:
+    # Of waits that cost as much, the one that drains the queue stands for those behind it.
+    return -one.impact, bool(one.behind), -one.confidence, one.path, one.span
 
 
 def _rank(one: Finding) -> tuple[int, int]:

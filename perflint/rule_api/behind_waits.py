@@ -1,5 +1,5 @@
-"""Waits that find the device's queue empty, because another wait that stays has drained it: whoever mends them gains
-nothing.
+"""Waits that find the device's queue empty, because another wait that stays has drained it, and waits right before such
+a one: whoever mends them gains nothing.
 
 The wait that drains it may stand in the function's callers, or before in the function, where no rule tells of it: its
 value is wanted on the host. Where a finding tells of it, in whatever file, the waits behind it are related places of
@@ -29,12 +29,14 @@ _MANY = 4
 class Behind(NamedTuple):
     """What drains the queue before a finding's wait: an expression of its function, or waits of other functions, those
     that it calls or that call it. `is_repeated` where a loop repeats the finding's wait alone, with work between: then
-    it is a cost of its own, of the same defect where the same rule tells of both.
+    it is a cost of its own, of the same defect where the same rule tells of both. `ahead`: the waits right behind the
+    finding's own, one of which would wait in its place.
     """
 
     first: Span | None
     places: frozenset[Hop] = frozenset()
     is_repeated: bool = False
+    ahead: tuple[Span, ...] = ()
 
 
 def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind | None:
@@ -43,6 +45,7 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
         return None
     # The inference of values is loaded with the rules: whoever only asks for help needs neither.
     from perflint.analysis.waits.cost import (
+        copied_next,
         drained_by_callers,
         first_of_block,
         surely_waits,
@@ -54,7 +57,8 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
     if places:
         return Behind(None, places)
     if finding.block in (None, finding.span):
-        return None
+        ahead = tuple(ctx.span(wait) for wait in copied_next(node, ctx))
+        return Behind(None, ahead=ahead) if ahead else None
     first = first_of_block(node, ctx)
     if ctx.span(first) != finding.block or not surely_waits(first, ctx):
         return None
@@ -79,10 +83,11 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
     say so, for `settled` to decide.
     """
     everywhere = [finding.span for finding, _ in found]
+    spans = set(everywhere)
     placed = {(finding.code, finding.span.line): finding.span for finding, _ in found}
     repeated = _firsts_repeated(found)
     for finding, wait in found:
-        if wait is None:
+        if wait is None or not spans.isdisjoint(wait.ahead):
             yield finding
         elif (finding.code, wait.first) in repeated:
             yield replace(finding, block=repeated[finding.code, wait.first])

@@ -41,6 +41,9 @@ def change(body: str) -> tuple[int | None, int | None]:
         ("def f(a, b, c): return model(a).item()", (None, 0)),
         ("def f(a, b, c): return (model(a) == b).sum().cpu()", (None, 0)),
         ("def f(a, b, c): return model(a.item())", (None, FULL)),
+        # How many boxes are kept, the device has to tell.
+        ("def f(a, b, c): gpu_nms(a, b, c)", (None, 0)),
+        ("def f(a, b, c): gpu_nms(a, b, c)\ndef gpu_nms(a, b, c): pass", (0, None)),
         # Branches, one of them taken or both; early returns; rare code; loops.
         ("def f(a, b, c):\n  if b: g(a.item())\ndef g(a): pass", (0, 0)),
         ("def f(a, b, c):\n  if b: g(a.item())\n  else: g(a.tolist())\ndef g(a): pass", (None, 0)),

@@ -224,6 +224,14 @@ def test_a_wait_of_another_file_is_a_related_place_with_its_own_path() -> None:
     assert [(one["artifactLocation"]["uri"], one["region"]["startLine"]) for one in places][-1] == ("eval.py", 7)
 
 
+def test_the_wait_that_drains_the_queue_stands_for_one_as_bad_behind_it() -> None:
+    first = read(5, "a", impact=Impact.LOW)
+    other = dataclasses.replace(read(7, "b", impact=Impact.LOW), path="a.py", behind=(Hop("train.py", 5, "a"),))
+    report = Report((other, first), (), 2, {"train.py": TRAIN, "a.py": TRAIN})
+    (one,) = json.loads(shown(report, "json"))["findings"]
+    assert (one["path"], [hop["path"] for hop in one["related"]]) == ("train.py", ["a.py"])
+
+
 def test_waits_behind_each_other_are_one_finding() -> None:
     low = {"impact": Impact.LOW}
     one = dataclasses.replace(read(5, "a", **low), behind=(Hop("b.py", 7, "b"),))

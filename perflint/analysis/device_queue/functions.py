@@ -18,6 +18,7 @@ from perflint.analysis.effects.summary import Effect
 from perflint.analysis.evidence import last_name, runs_a_model
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.naming.values import SUPPRESSES
 from perflint.finding import Heat, Hop
 from perflint.ir.own_effects import COMPUTES
 from perflint.ir.summary import FunctionFacts
@@ -155,6 +156,9 @@ class FunctionQueues:
             return WORK.then(found) if self._is_module(scope, index) else found
         effects = of_call(call, scope, self._program.resolver)
         if not _WAITING.isdisjoint(effects) and last_name(call.func) != _OF_HOST:
+            return waiting(Hop(scope.path, call.line, f"{last_name(call.func)}()"))
+        if Effect.UNKNOWN in effects and SUPPRESSES.search(last_name(call.func)):
+            # How many boxes are kept, the device has to tell; kernels of old fill tensors of the host.
             return waiting(Hop(scope.path, call.line, f"{last_name(call.func)}()"))
         if not _WORKING.isdisjoint(effects) or runs_a_model(call.func):
             return WORK

@@ -13,6 +13,7 @@ from perflint.ir.notation import last_name
 _TYPES = frozenset("cpu cuda mps xla xpu hpu npu meta".split())
 _CUDA = frozenset({"torch.cuda.is_available", "torch.accelerator.is_available"})
 _OTHERS = frozenset({"torch.backends.mps.is_available", "torch.mps.is_available", "torch.xpu.is_available"})
+_COUNTING = frozenset({"torch.cuda.device_count", "torch.accelerator.device_count"})
 _DEPTH = 3
 
 
@@ -32,6 +33,11 @@ def _without_cuda(scope: ast.AST, ctx: FileFacts) -> Inherited:
     body = scope.body  # type: ignore[attr-defined]
     graph = ctx.control_flow(body[0] if isinstance(body, list) else body)
     return Inherited(graph, lambda condition: _rules_out_cuda(condition[0], ctx, _DEPTH, holds=condition[1]))
+
+
+def rules_out_cuda(test: ast.expr, ctx: FileFacts, *, holds: bool) -> bool:
+    """Whether a test comes out so only where the program does not run on CUDA."""
+    return _rules_out_cuda(test, ctx, _DEPTH, holds=holds)
 
 
 def goes_to_xla(device: ast.expr | None, ctx: FileFacts) -> bool:
@@ -65,7 +71,19 @@ def _rules_out_cuda(test: ast.expr, ctx: FileFacts, depth: int, *, holds: bool) 
         return target in _OTHERS if holds else target in _CUDA
     if isinstance(test, ast.Attribute):
         return test.attr in ("is_mps", "is_xla", "is_xpu", "is_cpu") if holds else test.attr == "is_cuda"
-    return isinstance(test, ast.Compare) and len(test.ops) == 1 and _compares(test, ctx, holds=holds)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    return (not holds and _counts_devices(test, ctx)) or _compares(test, ctx, holds=holds)
+
+
+def _counts_devices(test: ast.Compare, ctx: FileFacts) -> bool:
+    """`torch.cuda.device_count() >= 1`"""
+    counted, op, least = test.left, test.ops[0], test.comparators[0]
+    if not isinstance(counted, ast.Call) or ctx.target(counted.func) not in _COUNTING:
+        return False
+    if not isinstance(least, ast.Constant):
+        return False
+    return (isinstance(op, ast.GtE) and least.value == 1) or (isinstance(op, (ast.Gt, ast.NotEq)) and least.value == 0)
 
 
 def _compares(test: ast.Compare, ctx: FileFacts, *, holds: bool) -> bool:

@@ -14,6 +14,7 @@ from perflint.analysis.device_queue.functions import Entry
 from perflint.analysis.device_queue.queue import DeviceQueue
 from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.feasibility.at_nodes import is_in_training
+from perflint.analysis.feasibility.device_branches import rules_out_cuda
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.phases.phase import Phase
@@ -41,6 +42,7 @@ from perflint.torch_model.effects import Effect
 #: Methods of texts and containers: they launch nothing, whatever they are called on.
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
 _BUILTINS = frozenset(dir(builtins))
+_SYNC_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.SYNC_FUNCTIONS)
 #: Operations that keep the device busy for longer than it takes to launch them.
 _HEAVY = frozenset(
     "matmul bmm mm addmm baddbmm einsum conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear "
@@ -51,6 +53,7 @@ _WORKING = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES)
 _SEVERAL = 2
 #: Methods that wait for what they are called on, unless it is known to be on the host.
 _READERS = frozenset({"item", "tolist", "cpu"})
+_WHOLE = frozenset({"tolist", "cpu", "numpy"})
 
 
 def exposure_of(node: ast.AST, ctx: FileFacts) -> Exposure:
@@ -110,6 +113,21 @@ def waits_spared_by(first: ast.AST, region: ast.AST, ctx: FileFacts) -> list[ast
         and ctx.heat(part) >= Heat.STEP
         and first_of_block(part, ctx) is first
     ]
+
+
+def copied_next(node: ast.AST, ctx: FileFacts) -> list[ast.AST]:
+    """The copies to the host one of which waits for what is queued at `node`, if `node` does not: on every path one
+    comes in the same iteration before much is launched. Empty where that need not be, or where another function waits
+    there, whose wait may stand behind this one.
+    """
+    if _queues_around(node, ctx).all.launched_until_next_wait(node) >= transfer.FULL:
+        return []
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
+    region = loops[0] if loops else ctx.control_flow(node).scope
+    later = [part for part in waits_spared_by(node, region, ctx) if _place(part) > _place(node)]
+    calls = [part for part in later if isinstance(part, ast.Call) and callee_name(part) in _WHOLE]
+    reads = [device_read(call, ctx) for call in calls]
+    return later if len(calls) == len(later) and any(read is not None and read.copies for read in reads) else []
 
 
 def finds_little(node: ast.AST, ctx: FileFacts) -> bool:
@@ -252,7 +270,9 @@ def _queues(
     changes = (_change, _change_but_copies)
     return _Queues(
         *(
-            DeviceQueue(graph, partial(_known, change, ctx), loop, _is_rare, ends_step=ends_step, entry=entry)
+            DeviceQueue(
+                graph, partial(_known, change, ctx), loop, partial(_is_rare, ctx), ends_step=ends_step, entry=entry
+            )
             for change in changes
         )
     )
@@ -262,8 +282,10 @@ def _known(change: Callable[[ast.AST, FileFacts], Transfer], ctx: FileFacts, nod
     return ctx.once(change, node)
 
 
-def _is_rare(condition: Condition) -> bool:
+def _is_rare(ctx: FileFacts, condition: Condition) -> bool:
     test, truth = condition
+    if rules_out_cuda(test, ctx, holds=truth):
+        return True  # there is no queue then
     # An optimizer's step is taken every few iterations, or in each one: by default as a rule.
     return (guards.classify(test) if truth else guards.classify_negated(test)) not in (None, guards.ACCUMULATION)
 
@@ -298,7 +320,8 @@ def _waits(node: ast.expr, ctx: FileFacts) -> bool:
         name = callee_name(node)
         if name in _READERS and isinstance(node.func, ast.Attribute) and _may_be_on_device(node.func.value, ctx):
             return True
-        if name in tensors.SYNC_METHODS and isinstance(node.func, ast.Attribute) and is_on_device(node.func.value, ctx):
+        asked = _asked_by(node, ctx)
+        if asked is not None and is_on_device(asked, ctx):
             return not (is_read_next(node, ctx) or _knows_repeats(node, ctx))
     if isinstance(node, ast.Subscript):
         if _copies_to_slot(node, ctx):
@@ -307,6 +330,14 @@ def _waits(node: ast.expr, ctx: FileFacts) -> bool:
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):
         return any(item.waits for item in printed_in(node, ctx))
     return _is_asked(node, ctx) and certainty_asked(node, ctx) is not None
+
+
+def _asked_by(call: ast.Call, ctx: FileFacts) -> ast.expr | None:
+    """The tensor whose values a call waits for: `mask` of `mask.nonzero()` and `torch.nonzero(mask)`."""
+    if callee_name(call) in _SYNC_NAMES and (ctx.target(call.func) or "") in tensors.SYNC_FUNCTIONS:
+        return call.args[0] if call.args else keyword(call, "input")
+    is_method = callee_name(call) in tensors.SYNC_METHODS and isinstance(call.func, ast.Attribute)
+    return call.func.value if is_method else None  # type: ignore[attr-defined]
 
 
 def _knows_repeats(call: ast.Call, ctx: FileFacts) -> bool:

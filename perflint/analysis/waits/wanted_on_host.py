@@ -11,6 +11,7 @@ from perflint.analysis.naming.loops import LENGTH_LIMIT
 from perflint.analysis.naming.phases import CHOOSES, DECODES, KEEPS_EXPERIENCE, SHOWS_PROGRESS
 from perflint.analysis.phases.memory_pressure import is_load_shedding
 from perflint.analysis.waits.arrays_told import only_tells
+from perflint.analysis.waits.host_search import is_read_for_search
 from perflint.analysis.waits.reads import READ_NAMES, Read, device_read, in_forward, is_loss, region_of
 from perflint.analysis.waits.repeated_reads import read_before
 from perflint.analysis.waits.value_uses import later_uses
@@ -39,6 +40,7 @@ def is_wanted_on_host(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
         or (read.copies and is_load_shedding(node, ctx))
         or _is_written_down(node, ctx)
         or _answers(node, ctx)
+        or is_read_for_search(node, ctx)
     )
 
 
