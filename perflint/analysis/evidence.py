@@ -95,6 +95,8 @@ TELLING |= frozenset("train_batch backward manual_backward step optimizer_step s
 #: back for people or for a file, so that it was copied to the host for that.
 _TENSOR = pattern(r"\b(?:Tensor|(?:Float|Int|Bool|Shaped|Num)\[)")
 _NO_OPERAND = pattern(r"\b(?:Module|Optimizer|DataLoader|Dataset|Path|PathLike|TextIO|BinaryIO|ndarray|Image)\b")
+#: Names by which an optimizer takes a step.
+_STEPS = frozenset({"optimizer_step", "step_optimizer", "train_batch", "step"})
 _FOR_HOST = pattern(r"^None$|\b(?:str|bytes|ndarray|Image|Figure|Axes)\b")
 #: Parts of paths and names of what is computed once for each batch of an evaluation.
 _METRIC = pattern(r"(?:^|[/_.])metrics?(?:[/_.]|$)")
@@ -174,11 +176,12 @@ def is_removal_of_handle(call: CallFacts) -> bool:
 
 def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
     """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `manual_backward(loss)`."""
+    # Most calls are told by their last names.
+    if last_name(func) not in ("backward", "manual_backward"):
+        return False
     name, base = callee(func)
     if name == "manual_backward":
         return True
-    if name != "backward":
-        return False
     if base in ("super", "ctx"):
         return False
     return not (base == "self" and not args) or base.rpartition(".")[2] in _BACKWARD_CALLERS
@@ -186,6 +189,8 @@ def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
 
 def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, scope: Scope) -> bool:
     """`optimizer.step()`, `scaler.step(optimizer)`, `model_engine.step()`, `xm.optimizer_step(optimizer)`."""
+    if last_name(func) not in _STEPS:
+        return False
     name, base = callee(func)
     if name in ("optimizer_step", "step_optimizer"):
         return True
@@ -193,8 +198,6 @@ def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, 
         # DeepSpeed's engines of pipelines: https://deepspeed.readthedocs.io/en/latest/pipeline.html
         known = resolver.refs(base, scope) if base and isinstance(func, str) else ()
         return base.rpartition(".")[2].endswith("engine") and not any(ref.path for ref in known)
-    if name != "step":
-        return False
     last = base.rpartition(".")[2]
     if _OPTIMIZER_NAME.search(last):
         return True
@@ -218,10 +221,13 @@ def runs_a_model(func: Value) -> bool:
 
 def starts_training(func: Value, resolver: Resolver, scope: Scope) -> bool:
     """`trainer.fit(model)`; `run` of what a framework has made a runner."""
-    name, base = callee(func)
+    name = last_name(func)
     if name in frameworks.STARTING:
         return True
-    if name != "run" or not base:
+    if name != "run":
+        return False
+    base = callee(func)[1]
+    if not base:
         return False
     made = resolver.refs(base, scope)
     return any(ref.kind == EXTERNAL_INSTANCE and ref.name.partition(".")[0] in frameworks.RUNNER_ROOTS for ref in made)

@@ -90,17 +90,21 @@ class Unread:
     when it is asked for; what stands in functions within it is told of those.
     """
 
-    __slots__ = ("_function", "enters")
+    __slots__ = ("_function", "_reader", "enters")
 
     def __init__(self, function: _Function) -> None:
         self._function = function
+        #: What has gone through the function for one answer, and will be wanted for the other.
+        self._reader: _Reader | None = None
         self.enters = False
 
     def read(self, name: str) -> tuple[Any, ...]:
         if name == "uncertain":
             body = self._function.body
             return uncertain(body) if isinstance(body, list) else ()
-        reader = _Reader(self._function)
+        reader, self._reader = self._reader, None
+        if reader is None:
+            reader = self._reader = _Reader(self._function)
         if name == "effects":
             return tuple(sorted(reader.read()))
         return own_effects(reader.parts, frozenset(reader.params), reader.bound, reader.first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.syntax.walk import blocks, has_blocks
+from perflint.syntax.walk import HOLDING, blocks
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -18,7 +18,7 @@ def qualnames(module: ast.Module) -> list[tuple[str, ast.AST]]:
     """All functions and classes of a file with their names, in the order of the source."""
     found: list[tuple[str, ast.AST]] = []
     taken: set[str] = set()
-    waiting: list[tuple[ast.AST, str]] = [(item, "") for item in reversed(module.body)]
+    waiting: list[tuple[ast.AST, str]] = [(item, "") for item in reversed(module.body) if item.__class__ in HOLDING]
     while waiting:
         node, owner = waiting.pop()
         if isinstance(node, _FUNCTIONS):
@@ -29,9 +29,9 @@ def qualnames(module: ast.Module) -> list[tuple[str, ast.AST]]:
         elif isinstance(node, ast.ClassDef):
             found.append((f"{owner}{node.name}", node))
             owner = f"{owner}{node.name}."
-        elif not has_blocks(node):
-            continue
-        waiting += [(item, owner) for item in reversed(blocks(node))]
+        inner = [(item, owner) for item in blocks(node) if item.__class__ in HOLDING]
+        inner.reverse()
+        waiting += inner
     return found
 
 

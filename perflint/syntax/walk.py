@@ -156,9 +156,8 @@ def blocks(node: ast.AST) -> list[ast.AST]:
     return [item for name in names for item in getattr(node, name)] if names else []
 
 
-def has_blocks(node: ast.AST) -> bool:
-    """Whether a node is of a class that may hold statements."""
-    return bool(_BLOCKS[node.__class__])
+#: The classes of nodes that may hold statements.
+HOLDING = frozenset(kind for kind in OUTLINED if _BLOCKS[kind])
 
 
 def statements(node: ast.AST) -> list[ast.stmt]:

@@ -11,6 +11,7 @@ from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Value
 
 _FAR = 1 << 30
 _SPREADS = ("", SPREAD)
+_NONE: dict[int, Value] = {}
 
 
 class Graph(Protocol):
@@ -34,12 +35,12 @@ class _Spread(NamedTuple):
 
 class _Given(NamedTuple):
     """What the calls of a function give it, by keyword and by the number of the call; and the numbers of those that
-    hand on what they were called with. Of how many edges that was.
+    hand on what they were called with, with how. Of how many edges that was.
     """
 
     edges: int
     by_keyword: dict[str, dict[int, Value]]
-    spreading: list[int]
+    spreading: dict[int, _Spread]
 
 
 class Handing:
@@ -104,6 +105,8 @@ class Handing:
 
     def _handed_on(self, spread: _Spread, caller: Scope, name: str, place: int) -> list[tuple[Value, Scope]]:
         """What a call hands on of what its own function was called with."""
+        if caller not in self._graph.incoming:
+            return []
         named = self.places(caller)
         behind = len(named) + place - spread.begins if spread.begins <= place < _FAR else _FAR
         key = name if spread.hands and name not in named else ""
@@ -117,29 +120,26 @@ class Handing:
             known = self._rest[scope, key, place] = list(self._beyond(scope, key, place))
         return known
 
-    def _telling(self, scope: Scope, key: str, place: int) -> list[Edge]:
-        """The calls of a function that may give it something by a keyword or at a place; few do by a keyword."""
-        edges = self._graph.incoming.get(scope, [])
-        if not key or place < _FAR:
-            return edges
-        given = self._given.get(scope)
-        if given is None or given.edges != len(edges):
-            given = self._given[scope] = self._given_to(edges)
-        return [edges[number] for number in sorted({*given.by_keyword.get(key, ()), *given.spreading})]
-
     def _given_to(self, edges: list[Edge]) -> _Given:
-        given = _Given(len(edges), {}, [])
+        given = _Given(len(edges), {}, {})
         for number, edge in enumerate(edges):
             if edge.callback or edge.index < 0 or edge.stands_in:
                 continue
             for name, value in self._graph.facts(edge.caller).calls[edge.index].keywords:
                 given.by_keyword.setdefault(name, {}).setdefault(number, value)
-            if self._spread(edge.caller, edge.index) is not None:
-                given.spreading.append(number)
+            spread = self._spread(edge.caller, edge.index)
+            if spread is not None:
+                given.spreading[number] = spread
         return given
 
     def _beyond(self, scope: Scope, key: str, place: int) -> Iterator[tuple[Value, Scope]]:
-        for edge in self._telling(scope, key, place):
+        edges = self._graph.incoming.get(scope)
+        if not edges:
+            return
+        if key and place >= _FAR:
+            yield from self._by_keyword(scope, edges, key, place)
+            return
+        for edge in edges:
             if edge.callback or edge.index < 0 or edge.stands_in:
                 continue
             caller = edge.caller
@@ -154,6 +154,19 @@ class Handing:
                 yield call.args[place], caller
             elif spread is not None:
                 yield from self._handed_on(spread, caller, key, place)
+
+    def _by_keyword(self, scope: Scope, edges: list[Edge], key: str, place: int) -> Iterator[tuple[Value, Scope]]:
+        """What calls give by a keyword alone: most neither name it nor hand anything on, and are not looked at."""
+        given = self._given.get(scope)
+        if given is None or given.edges != len(edges):
+            given = self._given[scope] = self._given_to(edges)
+        named, spreading = given.by_keyword.get(key, _NONE), given.spreading
+        for number in sorted({*named, *spreading}) if named else spreading:
+            caller, value = edges[number].caller, named.get(number)
+            if value is not None:
+                yield value, caller
+            elif number in spreading:
+                yield from self._handed_on(spreading[number], caller, key, place)
 
 
 def place_of_rest(call: CallFacts, caller: FunctionFacts) -> int:

@@ -101,7 +101,10 @@ class Contents:
 
     def replaced(self, found: Refs, receiver: str, scope: Scope) -> Refs:
         """What a method of a registry gives, with what the registry `receiver` holds for the placeholder."""
-        if not any(ref.kind in (REGISTERED, REGISTERED_INSTANCE) for ref in found):
+        for ref in found:
+            if ref.kind in (REGISTERED, REGISTERED_INSTANCE):
+                break
+        else:
             return found
         if receiver in ("self", "cls"):
             return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import Kind, Tag, join
@@ -19,11 +20,25 @@ _MOST_APPENDS = 4
 _PUTTING = {"append": 0, "insert": 1, "add_module": 1, "register_module": 1}
 
 
-def with_appended(kind: Kind, name: str, methods: Sequence[tuple[FunctionNode, str]], inference: Evaluating) -> Kind:
-    """The kind of the attribute `name`, an empty container, with what `methods` (and their texts) put into it."""
+#: By what they are put into, the items that a method puts somewhere, and whether each is several in a container.
+Put: TypeAlias = "dict[str, list[tuple[ast.expr, bool]]]"
+
+
+def with_appended(
+    kind: Kind, name: str, methods: Sequence[tuple[FunctionNode, str]], inference: Evaluating, known: dict[int, Put]
+) -> Kind:
+    """The kind of the attribute `name`, an empty container, with what `methods` (and their texts) put into it. `known`
+    has what methods of the file put where, by their ids.
+    """
     if kind.tag is Tag.MODULE and kind.qualified not in (*modules.CONTAINER_MODULES, "torch.nn.Sequential"):
         return kind
-    added = [item for method, text in methods for item in _put(name, method, text, inference)]
+    added: list[tuple[ast.expr, bool]] = []
+    for method, text in methods:
+        if f".{name}" in text:
+            put = known.get(id(method))
+            if put is None:
+                put = known[id(method)] = _put(method, inference)
+            added += put.get(f"{method.args.args[0].arg}.{name}", ())
     if not added or len(added) > _MOST_APPENDS:
         return kind
     made = join(
@@ -38,19 +53,25 @@ def with_appended(kind: Kind, name: str, methods: Sequence[tuple[FunctionNode, s
     return kind.but(element=made, qualified="")
 
 
-def _put(name: str, method: FunctionNode, text: str, inference: Evaluating) -> Iterator[tuple[ast.expr, bool]]:
-    """What a method puts into `self.name`, and whether that is several items in a container."""
-    if f".{name}" not in text:
-        return
-    held = f"{method.args.args[0].arg}.{name}"
+def _put(method: FunctionNode, inference: Evaluating) -> Put:
+    found: Put = {}
     for part in inference.tree.walk(method):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            place = 0 if part.func.attr == "extend" else _PUTTING.get(part.func.attr)
-            if place is not None and len(part.args) > place and key_of(part.func.value) == held:
-                yield part.args[place], part.func.attr == "extend"
-        elif isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) and key_of(part.target) == held:
-            yield part.value, True
-        elif isinstance(part, ast.Assign):
-            for target in part.targets:
-                if isinstance(target, ast.Subscript) and key_of(target.value) == held:
-                    yield part.value, False
+        kind = part.__class__
+        if kind is ast.Call and isinstance(func := part.func, ast.Attribute):  # type: ignore[attr-defined]
+            place = 0 if func.attr == "extend" else _PUTTING.get(func.attr)
+            args = part.args  # type: ignore[attr-defined]
+            if place is not None and len(args) > place:
+                _note(found, func.value, args[place], is_several=func.attr == "extend")
+        elif kind is ast.AugAssign and isinstance(part.op, ast.Add):  # type: ignore[attr-defined]
+            _note(found, part.target, part.value, is_several=True)  # type: ignore[attr-defined]
+        elif kind is ast.Assign:
+            for target in part.targets:  # type: ignore[attr-defined]
+                if isinstance(target, ast.Subscript):
+                    _note(found, target.value, part.value, is_several=False)  # type: ignore[attr-defined]
+    return found
+
+
+def _note(found: Put, held: ast.expr, item: ast.expr, *, is_several: bool) -> None:
+    key = key_of(held)
+    if key:
+        found.setdefault(key, []).append((item, is_several))

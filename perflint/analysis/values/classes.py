@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.values import dtypes, library, methods, promises
-from perflint.analysis.values.appended import with_appended
+from perflint.analysis.values.appended import Put, with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.attributes import PARAM_GROUPS
 from perflint.analysis.values.evaluating import Evaluating
@@ -61,6 +61,8 @@ class Classes:
         self._buffers: dict[int, dict[str, ast.expr | None]] = {}
         self._instances: dict[Ref, Kind] = {}
         self._stores: dict[tuple[int, str], list[Definition]] = {}
+        #: By method, what it puts into containers.
+        self._put: dict[int, Put] = {}
         self._lasting: dict[tuple[int, str], list[Definition]] = {}
         #: The methods of a class with their texts.
         self._methods: dict[int, list[tuple[FunctionNode, str]]] = {}
@@ -333,7 +335,7 @@ class Classes:
             if kind.tag is Tag.TENSOR and self._is_parameter(definition):
                 kind = kind.but(place=Place.MODULE, device=None)
             if kind.tag in (Tag.MODULE, Tag.SEQUENCE) and kind.element is None and not kind.items:
-                kind = with_appended(kind, name, self._methods_of(node), self.inference)
+                kind = with_appended(kind, name, self._methods_of(node), self.inference, self._put)
             kinds.append(kind)
             if kind is UNKNOWN and name not in buffers:
                 break  # whatever the others are
