@@ -95,8 +95,11 @@ TELLING |= frozenset("train_batch backward manual_backward step optimizer_step s
 #: back for people or for a file, so that it was copied to the host for that.
 _TENSOR = pattern(r"\b(?:Tensor|(?:Float|Int|Bool|Shaped|Num)\[)")
 _NO_OPERAND = pattern(r"\b(?:Module|Optimizer|DataLoader|Dataset|Path|PathLike|TextIO|BinaryIO|ndarray|Image)\b")
-#: Names by which an optimizer takes a step.
-_STEPS = frozenset({"optimizer_step", "step_optimizer", "train_batch", "step"})
+#: Names by which a training may be started.
+STARTING_CALLS = frameworks.STARTING | {"run"}
+#: Names by which a backward runs, and by which an optimizer takes a step.
+BACKWARD_CALLS = frozenset({"backward", "manual_backward"})
+STEP_CALLS = frozenset({"optimizer_step", "step_optimizer", "train_batch", "step"})
 _FOR_HOST = pattern(r"^None$|\b(?:str|bytes|ndarray|Image|Figure|Axes)\b")
 #: Parts of paths and names of what is computed once for each batch of an evaluation.
 _METRIC = pattern(r"(?:^|[/_.])metrics?(?:[/_.]|$)")
@@ -177,7 +180,7 @@ def is_removal_of_handle(call: CallFacts) -> bool:
 def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
     """`loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`, `manual_backward(loss)`."""
     # Most calls are told by their last names.
-    if last_name(func) not in ("backward", "manual_backward"):
+    if last_name(func) not in BACKWARD_CALLS:
         return False
     name, base = callee(func)
     if name == "manual_backward":
@@ -189,7 +192,7 @@ def is_backward(func: Value, args: tuple[Value, ...]) -> bool:
 
 def is_optimizer_step(func: Value, args: tuple[Value, ...], resolver: Resolver, scope: Scope) -> bool:
     """`optimizer.step()`, `scaler.step(optimizer)`, `model_engine.step()`, `xm.optimizer_step(optimizer)`."""
-    if last_name(func) not in _STEPS:
+    if last_name(func) not in STEP_CALLS:
         return False
     name, base = callee(func)
     if name in ("optimizer_step", "step_optimizer"):
@@ -222,10 +225,10 @@ def runs_a_model(func: Value) -> bool:
 def starts_training(func: Value, resolver: Resolver, scope: Scope) -> bool:
     """`trainer.fit(model)`; `run` of what a framework has made a runner."""
     name = last_name(func)
+    if name not in STARTING_CALLS:
+        return False
     if name in frameworks.STARTING:
         return True
-    if name != "run":
-        return False
     base = callee(func)[1]
     if not base:
         return False

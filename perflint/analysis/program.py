@@ -16,7 +16,7 @@ from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
 from perflint.analysis.effects.wrappers import names_by_effect
-from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.evidence import BACKWARD_CALLS, STEP_CALLS, looks_like_loader
 from perflint.analysis.feasibility.constants import Constants
 from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Paths
 from perflint.analysis.feasibility.makings import Makings
@@ -72,6 +72,7 @@ class Program:
         self.torch_in = dict(torch_in or {})
         #: The identifiers of the files that were asked about last; whether any file has one of some.
         self._identifiers: dict[str, set[str]] = {}
+        self._texts: dict[str, str] = {}
         self._mentioned: dict[frozenset[str], bool] = {}
         #: The words of the project's configurations.
         self.configured = configured
@@ -354,8 +355,8 @@ class Program:
     def _training(self) -> set[Scope]:
         found: set[Scope] = set()
         waiting: list[Scope] = []
-        for scope, facts in self.resolver.nesting.functions:
-            if any(self.roots.is_training_call(call.func, call.args, scope) for call in facts.calls):
+        for _, scope, _, call in self.resolver.nesting.calls_of(STEP_CALLS | BACKWARD_CALLS):
+            if scope not in found and self.roots.is_training_call(call.func, call.args, scope):
                 found.add(scope)
                 waiting.append(scope)
         while waiting:
@@ -378,8 +379,17 @@ class Program:
     def _is_mentioned(self, names: Iterable[str]) -> bool:
         """Told by texts: few such questions are asked, and to take all texts apart would cost more than they do."""
         framed = [f" {name} " for name in names]
-        texts = (summary.identifiers() for summary in self.summaries.values())
+        texts = map(self.identifiers, self.summaries)
         return any(name in text for text in texts for name in framed)
+
+    def identifiers(self, path: str) -> str:
+        """Those of a file, each between blanks."""
+        known = self._texts.get(path)
+        if known is None:
+            known = self.summaries[path].identifiers()
+            if len(self.summaries) <= _FEW_FILES:
+                self._texts[path] = known
+        return known
 
     def _words(self, path: str) -> set[str]:
         """The identifiers of a file. Rules ask for those of the file at hand again and again."""
@@ -387,7 +397,7 @@ class Program:
         if known is None:
             if len(self._identifiers) >= _MOST_FILES_OF_WORDS:
                 self._identifiers.clear()
-            known = self._identifiers[path] = self.summaries[path].words()
+            known = self._identifiers[path] = set(self.identifiers(path).split())
         return known
 
 
@@ -397,6 +407,8 @@ def _no_flow(_: str) -> Flow | None:
 
 #: Files whose identifiers are kept at hand.
 _MOST_FILES_OF_WORDS = 64
+#: Of no more files all identifiers are kept as texts: a project that is larger has no room for it.
+_FEW_FILES = 1000
 
 
 __all__ = ["BATCH", "CLASS", "EXTERNAL", "INSTANCE", "MODULE", "Edge", "Program", "Ref", "Scope"]

@@ -40,7 +40,7 @@ Work = TypeVar("Work", bound=Callable[..., Any])
 #: Rules that may take too long on one file before it is given up.
 _MOST_LATE = 3
 #: Objects made and not freed since the last collection, some 100 bytes each.
-_MOST_UNCOLLECTED = 400_000
+_MOST_UNCOLLECTED = 1_200_000
 #: More than the parser takes for any usual file.
 #: Calls within calls: an eighth of what a stack of 8 MB holds.
 _DEEPEST = 5000

@@ -90,13 +90,13 @@ class Unread:
     when it is asked for; what stands in functions within it is told of those.
     """
 
-    __slots__ = ("_function", "_reader", "enters")
+    __slots__ = ("_function", "_reader", "enters", "stores")
 
     def __init__(self, function: _Function) -> None:
         self._function = function
         #: What has gone through the function for one answer, and will be wanted for the other.
         self._reader: _Reader | None = None
-        self.enters = False
+        self.enters = self.stores = False
 
     def read(self, name: str) -> tuple[Any, ...]:
         if name == "uncertain":

@@ -138,10 +138,11 @@ class Param(NamedTuple):
 
 class Later(Protocol):
     """Reads facts of a function when somebody asks for them: hardly anybody asks of all functions. `enters` tells
-    whether it has a `with`.
+    whether it has a `with`, `stores` whether it writes into something that may grow, other than by a call.
     """
 
     enters: bool
+    stores: bool
 
     def read(self, name: str) -> Any: ...
 
@@ -231,6 +232,11 @@ class FunctionFacts:
         return self.later is None or self.later.enters
 
     @property
+    def may_store(self) -> bool:
+        """Whether `does` may tell of an item that is set, or of something that is added to."""
+        return self.later is None or self.later.stores
+
+    @property
     def name(self) -> str:
         return self.qualname.rpartition(".")[2].partition("~")[0]
 
@@ -242,10 +248,10 @@ class FunctionFacts:
     def is_sure(self, line: int, column: int) -> bool:
         """Whether what stands at a position runs whenever the function does, unless an error ends it before."""
         place, regions = (line, column), self.uncertain
-        return not any(
-            (regions[at], regions[at + 1]) <= place < (regions[at + 2], regions[at + 3])
-            for at in range(0, len(regions), 4)
-        )
+        for at in range(0, len(regions), 4):
+            if (regions[at], regions[at + 1]) <= place < (regions[at + 2], regions[at + 3]):
+                return False
+        return True
 
     def context_at(self, line: int, column: int) -> int:
         """The innermost context that covers a position, -1 for the function's body."""

@@ -183,9 +183,15 @@ class _Surveyor(Flags):
     def augmented(self, node: ast.AugAssign) -> str | None:
         self.mix(node.target, node.value)
         self.target(node.target)
+        if type(node.target) is not ast.Name:
+            self.note_store()
         self.visit(node.value)
         self.bind(node.target, None)
         return None
+
+    def note_store(self) -> None:
+        if (later := self.scope.facts.later) is not None:
+            later.stores = True
 
     def assert_(self, node: ast.Assert) -> str | None:
         self.many([node.test, node.msg])
@@ -448,12 +454,15 @@ class _Surveyor(Flags):
             elif type(target) is ast.Attribute:
                 self.target(target)
                 self.bind_attribute(target, value, computed)
+                if type(held) is ast.BinOp:
+                    self.note_store()
                 if type(held) in KEPT_TESTS and type(target.value) is ast.Name and target.value.id == "self":
                     note_test(f"self.{target.attr}", held, self.scope)
             else:
                 self.target(target)
                 self.bind(target, value)
                 if type(target) is ast.Subscript:
+                    self.note_store()
                     if type(held) is ast.BinOp or type(held) is ast.Call:
                         self.mix(target, held)
                     if type(target.value) is ast.Name and self.is_key_of(target):

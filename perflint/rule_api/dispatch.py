@@ -223,6 +223,7 @@ class _Table:
     def __init__(self, heard: Sequence[tuple[Rule, Listen]]) -> None:
         self.by_type: dict[type[ast.AST], _Listeners] = {}
         self.by_callee: dict[str, _Listeners] = {}
+        self._called: dict[tuple[str, str], _Listeners] = {}
         for rule, listen in heard:
             if listen.nodes == (ast.Call,) and listen.names:
                 for name in listen.names:
@@ -232,14 +233,20 @@ class _Table:
                     _add(self.by_type.setdefault(kind, {}), rule, listen)
 
     def of_call(self, node: ast.Call, context: Context) -> _Listeners:
-        general = self.by_type.get(ast.Call, _NOBODY)
         name = callee_name(node)
+        imported = context.summary.imports.get(name, "") if isinstance(node.func, ast.Name) else ""
+        key = name, imported.rpartition(".")[2]
+        known = self._called.get(key)
+        if known is None:
+            known = self._called[key] = self._of_names(*key)
+        return known
+
+    def _of_names(self, name: str, original: str) -> _Listeners:
+        """Who listens to calls of a name that stands for another one where that is not empty."""
         named = self.by_callee.get(name, _NOBODY)
-        imported = context.summary.imports.get(name) if isinstance(node.func, ast.Name) else None
-        if imported is not None:
-            original = imported.rpartition(".")[2]
-            if original and original != name:
-                named = _joined(named, self.by_callee.get(original, {}))
+        if original and original != name:
+            named = _joined(named, self.by_callee.get(original, {}))
+        general = self.by_type.get(ast.Call, _NOBODY)
         return _joined(general, named) if general else named
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from perflint.analysis.call_graph.call_graph import CallGraph
@@ -159,22 +159,16 @@ def _is_switched_off(resolver: Resolver, facts: FunctionFacts) -> bool:
         return False
     called = (facts.in_class if facts.name == "__init__" else facts.name).rpartition(".")[2]
     places = [place - bool(facts.in_class) for place in switches.values()]
-    return not any(
-        value != _OFF and not _hands_on_a_switch(other, value)
-        for summary in resolver.summaries.values()
-        for other in summary.functions.values()
-        for call in other.calls
-        if call.keywords or call.args
-        for value in _set_by(call, switches.keys(), called, places)
+    given = [item for name in switches for item in resolver.nesting.keywords.get(name, ())]
+    given += [
+        (item, item.call.args[place])
+        for item in resolver.nesting.calls.get(called, ())
+        for place in places
+        if place < len(item.call.args)
+    ]
+    return all(
+        value == _OFF or _hands_on_a_switch(resolver.nesting.functions[item.number][1], value) for item, value in given
     )
-
-
-def _set_by(call: CallFacts, names: AbstractSet[str], called: str, places: Sequence[int]) -> Sequence[Value]:
-    """What a call gives for parameters of these names, or at their places where it calls something of this name."""
-    given = [value for name, value in call.keywords if name in names] if call.keywords else []
-    if call.args and last_name(call.func) == called:
-        given += [call.args[place] for place in places if place < len(call.args)]
-    return given
 
 
 def _is_switch(param: Param) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from perflint.analysis.call_graph.definitions import Definitions, Node, definitions_of, finds_methods, node_of
 from perflint.analysis.call_graph.references import References
-from perflint.analysis.evidence import last_name, starts_training
+from perflint.analysis.evidence import STARTING_CALLS, last_name, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
@@ -150,9 +150,19 @@ class Unused:
         """Whether a function trains. `model.train()` may be a trainer's as well."""
         if node in self._training:
             return True
-        calls = self._file(node[0]).calls.get(node[1], ())
         scope = Scope(node[0], node[1] or MODULE)
-        return any((may or not _is_mode(call)) and starts_training(call.func, self._resolver, scope) for call in calls)
+        return any(
+            (may or not _is_mode(call)) and starts_training(call.func, self._resolver, scope)
+            for call in self._starting_calls.get(node, ())
+        )
+
+    @cached_property
+    def _starting_calls(self) -> dict[Node, list[CallFacts]]:
+        """By definition, the calls in it that may start a training, by their names."""
+        found: dict[Node, list[CallFacts]] = {}
+        for _, scope, _, call in self._resolver.nesting.calls_of(STARTING_CALLS):
+            found.setdefault(node_of(scope), []).append(call)
+        return found
 
     # From where.
 

@@ -41,6 +41,8 @@ _MORE = (
 )  # fmt: skip
 #: Ways to keep something of every call; an attribute that is set anew forgets the one before.
 _GROWING = frozenset("append appendleft add extend insert sum item put".split())
+#: Those of them that are calls.
+_ADDING = _GROWING - {"sum", "item"}
 
 
 def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
@@ -107,7 +109,7 @@ def _named(program: Program, effect: str, words: tuple[str, ...]) -> Iterator[st
 def _functions_naming(program: Program, words: tuple[str, ...]) -> Iterator[tuple[Scope, FunctionFacts]]:
     framed = [f" {word} " for word in words]
     for path, summary in program.summaries.items():
-        text = summary.identifiers()
+        text = program.identifiers(path)
         if any(word in text for word in framed):
             for qualname, facts in summary.functions.items():
                 yield Scope(path, qualname), facts
@@ -125,6 +127,10 @@ def _is_alias(value: Value, words: tuple[str, ...]) -> bool:
 
 
 def _keeps(facts: FunctionFacts) -> bool:
+    # Of most functions the words tell that they keep nothing; those of inner ones stand with the ones around them.
+    words = facts.identifiers
+    if words and not facts.may_store and _ADDING.isdisjoint(words.split()):
+        return False
     return any(fact.kind == KEEPS and fact.detail.partition(" ")[0] in _GROWING for fact in facts.does)
 
 

@@ -36,12 +36,11 @@ class Options:
     @cached_property
     def calls(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
         """All calls of the program but those of tests, by the last names of what is called, with their places."""
-        found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
-        for scope, facts in self._resolver.nesting.functions:
-            if scope.path not in self._resolver.tests:
-                for index, call in enumerate(facts.calls):
-                    found.setdefault(last_name(call.func), []).append((scope, index, call))
-        return found
+        tests = self._resolver.tests
+        return {
+            name: [(item.scope, item.place, item.call) for item in items if item.scope.path not in tests]
+            for name, items in self._resolver.nesting.calls.items()
+        }
 
     # Command lines.
 

@@ -59,6 +59,8 @@ class Passing:
         self._roots = roots
         self._library = roots.library
         self._callers: dict[Scope, list[Edge]] = {}
+        #: By keyword, the calls that pass it to what has no name of its own.
+        self._passing: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
 
     def facts(self, scope: Scope) -> FunctionFacts:
         return self._resolver.summaries[scope.path].functions[scope.function]
@@ -91,7 +93,7 @@ class Passing:
         found = self._unresolved.get(facts.name, ())
         if facts.name in _CALLED:
             options = {param.name.lstrip("=") for param in own_parameters(facts) if param.default is not None}
-            found = [item for name in sorted(options) for item in self._by_keyword.get(name, ())]
+            found = [item for name in sorted(options) for item in self._by_keyword(name)]
         for caller, index, call in found:
             yield Edge(caller, scope, call.context, call.line, Confidence.MEDIUM, index)
 
@@ -106,20 +108,21 @@ class Passing:
                     found.setdefault(last_name(call.func), []).append((scope, places[id(call)], call))
         return found
 
-    @cached_property
-    def _by_keyword(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
-        """The calls of what no function or class goes by the name of, by each keyword they pass: calls of objects."""
-        found: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
-        nesting = self._resolver.nesting
-        for scope, facts in nesting.functions:
-            if scope.path in self._resolver.tests:
-                continue
-            for index, call in enumerate(facts.calls):
-                name = last_name(call.func) if call.keywords else ""
-                if name and name not in nesting.by_name and not name[0].isupper():
-                    for key, _ in call.keywords:
-                        found.setdefault(key, []).append((scope, index, call))
-        return found
+    def _by_keyword(self, key: str) -> list[tuple[Scope, int, CallFacts]]:
+        """The calls of what no function or class goes by the name of that pass a keyword: calls of objects."""
+        known = self._passing.get(key)
+        if known is None:
+            nesting = self._resolver.nesting
+            named = sorted([item for item, _ in nesting.keywords.get(key, ())], key=lambda item: item[::2])
+            known = self._passing[key] = [
+                (item.scope, item.place, item.call)
+                for item in named
+                if item.scope.path not in self._resolver.tests
+                and (name := last_name(item.call.func))
+                and name not in nesting.by_name
+                and not name[0].isupper()
+            ]
+        return known
 
     def is_called_unseen(self, scope: Scope) -> bool:
         """Whether a function may be called with what nobody sees: by a framework, a decorator, or by a name that

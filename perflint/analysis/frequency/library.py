@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.evidence import starts_training
+from perflint.analysis.evidence import STARTING_CALLS, starts_training
 from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
-from perflint.ir.summary import MODULE
+from perflint.ir.summary import MODULE, CallFacts
 
 
 class Library:
@@ -32,10 +32,13 @@ class Library:
             return False
         seen = {Scope(path, MODULE) for path in self._resolver.summaries if path not in self._resolver.tests}
         waiting = list(seen)
+        starting: dict[Scope, list[CallFacts]] = {}
+        for _, scope, _, call in self._resolver.nesting.calls_of(STARTING_CALLS):
+            starting.setdefault(scope, []).append(call)
         while waiting:
             scope = waiting.pop()
-            facts = self._resolver.summaries[scope.path].functions[scope.function]
-            if scope in training or any(starts_training(call.func, self._resolver, scope) for call in facts.calls):
+            calls = starting.get(scope, ())
+            if scope in training or any(starts_training(call.func, self._resolver, scope) for call in calls):
                 return False
             for edge in self._graph.outgoing.get(scope, ()):
                 if edge.callee not in seen:

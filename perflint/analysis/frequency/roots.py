@@ -604,16 +604,11 @@ def _turns_once(loop: LoopFacts) -> bool:
 
 
 def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:
-    found = {}
-    names, keywords = TELLING | REGISTERING, frameworks.COLLATE_KEYWORDS
-    for scope, facts in resolver.nesting.functions:
-        calls = [
-            call
-            for call in facts.calls
-            # As `last_name` has it, without a call for each of all calls.
-            if ((func := call.func).rpartition(".")[2] if type(func := call.func) is str else last_name(func)) in names
-            or (call.keywords and not keywords.isdisjoint([key for key, _ in call.keywords]))
-        ]
-        if calls:
-            found[scope] = calls
+    nesting = resolver.nesting
+    told = {(item.number, item.place): item for item in nesting.calls_of(TELLING | REGISTERING)}
+    for key in frameworks.COLLATE_KEYWORDS:
+        told.update(((item.number, item.place), item) for item, _ in nesting.keywords.get(key, ()))
+    found: dict[Scope, list[CallFacts]] = {}
+    for _, item in sorted(told.items()):
+        found.setdefault(item.scope, []).append(item.call)
     return found

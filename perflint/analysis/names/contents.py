@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from perflint.analysis.names.containers import Container, Homes, outermost
 from perflint.analysis.names.hierarchy import Hierarchy
+from perflint.analysis.names.nesting import Nesting
 from perflint.analysis.names.refs import (
     CLASS,
     EXTERNAL,
@@ -41,6 +42,7 @@ class Resolving(Protocol):
     summaries: Mapping[str, Summary]
     param_refs: ParamRefs | None
     param_values: ParamValues | None
+    nesting: Nesting
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
@@ -283,23 +285,23 @@ class _Finder:
 
     def _note_calls(self, names: set[str]) -> None:
         """`register(name, Net)`, `MODELS.register(name)(Net)`."""
-        for scope, facts in self._functions:
-            for call in facts.calls:
-                func = call.func
-                if type(func) is tuple and func[0] == "call":
-                    func = func[1]
-                if type(func) is not str or func.rpartition(".")[2] not in names or not self._registers(func, scope):
-                    continue
-                given = [*call.args, *(value for _, value in call.keywords)]
-                items = [
-                    ref
-                    for value in given
-                    if isinstance(value, str)
-                    for ref in self._resolver.refs(value, scope)
-                    if ref.kind in (CLASS, FUNCTION) or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
-                ]
-                if items:
-                    self._note(func, scope, items)
+        # What `MODELS.register(name)` gives has no name of its own.
+        for _, scope, _, call in self._resolver.nesting.calls_of([*names, ""]):
+            func = call.func
+            if type(func) is tuple and func[0] == "call":
+                func = func[1]
+            if type(func) is not str or func.rpartition(".")[2] not in names or not self._registers(func, scope):
+                continue
+            given = [*call.args, *(value for _, value in call.keywords)]
+            items = [
+                ref
+                for value in given
+                if isinstance(value, str)
+                for ref in self._resolver.refs(value, scope)
+                if ref.kind in (CLASS, FUNCTION) or (ref.kind == EXTERNAL and not ref.name.startswith("builtins."))
+            ]
+            if items:
+                self._note(func, scope, items)
 
     def _registers(self, called: str, scope: Scope) -> bool:
         return any(

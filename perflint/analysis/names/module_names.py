@@ -26,7 +26,9 @@ class ModuleTable:
         self._by_name: dict[str, list[str]] = {}
         self._name_of: dict[str, str] = {}
         #: By the importer's folder and the module's name.
+        #: By folder, and for each file of it, what module names mean there.
         self._found: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._found_in: dict[str, dict[str, tuple[str, ...]]] = {}
         for path in sorted(self._place):
             names = self._names(self._place[path])
             self._name_of[path] = names[0]
@@ -57,13 +59,14 @@ class ModuleTable:
         holds it goes first: its modules are imported through the package, except by scripts that are run in its folder.
         Then what goes by that name anywhere, the nearest first.
         """
-        folder = posixpath.dirname(self._place[importer])
-        found = self._found.get(folder)
+        found = self._found_in.get(importer)
         if found is None:
-            found = self._found[folder] = {}
-        if dotted not in found:
-            found[dotted] = self._candidates(dotted, folder)
-        return found[dotted]
+            folder = posixpath.dirname(self._place[importer])
+            found = self._found_in[importer] = self._found.setdefault(folder, {})
+        known = found.get(dotted)
+        if known is None:
+            known = found[dotted] = self._candidates(dotted, posixpath.dirname(self._place[importer]))
+        return known
 
     def _candidates(self, dotted: str, folder: str) -> tuple[str, ...]:
         tail = dotted.replace(".", "/")

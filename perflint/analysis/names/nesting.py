@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
 
 from perflint.analysis.names.refs import CLASS, Ref, Scope
-from perflint.ir.summary import MODULE, FunctionFacts, Summary, record
+from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Summary, Value, record
 
 #: Functions whose names are kept at hand: those of one file are asked about together.
 _MOST_FUNCTIONS_OF_NAMES = 4096
+
+
+class Named(NamedTuple):
+    """A call by one of its names: the number of the function that it stands in, that function, and the place of the
+    call among those of the function.
+    """
+
+    number: int
+    scope: Scope
+    place: int
+    call: CallFacts
 
 
 class Nesting:
@@ -42,6 +55,42 @@ class Nesting:
         self._own: dict[Scope, set[str]] = {}
         #: By file, the functions that define other functions or classes inside, with the names of those.
         self.holders = {path: _holders(summary) for path, summary in summaries.items()}
+
+    @cached_property
+    def calls(self) -> Mapping[str, list[Named]]:
+        """All calls of the project by the last names of what is called, in the order of `functions`."""
+        found: dict[str, list[Named]] = {}
+        for number, (scope, facts) in enumerate(self.functions):
+            for index, call in enumerate(facts.calls):
+                func = call.func
+                # As `last_name` has it, without a call for each of all calls.
+                name = (
+                    func.rpartition(".")[2]
+                    if type(func) is str
+                    else str(func[2])
+                    if type(func) is tuple and func[0] == "attr"
+                    else ""
+                )
+                item = record(Named, (number, scope, index, call))
+                if name in found:
+                    found[name].append(item)
+                else:
+                    found[name] = [item]
+        return found
+
+    @cached_property
+    def keywords(self) -> Mapping[str, list[tuple[Named, Value]]]:
+        """What all calls of the project pass by keyword, by the keyword."""
+        found: dict[str, list[tuple[Named, Value]]] = {}
+        for items in self.calls.values():
+            for item in items:
+                for key, value in item.call.keywords:
+                    found.setdefault(key, []).append((item, value))
+        return found
+
+    def calls_of(self, names: Iterable[str]) -> list[Named]:
+        """All calls of what goes by one of some last names, in the order of `functions`."""
+        return sorted([item for name in names for item in self.calls.get(name, ())], key=_place)
 
     def function(self, scope: Scope) -> FunctionFacts:
         """The facts of a scope's function; in a class body those of the module."""
@@ -124,6 +173,10 @@ class Nesting:
                 param.name.lstrip("="): index for index, param in enumerate(facts.params)
             }
         return known
+
+
+def _place(item: Named) -> tuple[int, int]:
+    return item.number, item.place
 
 
 def _holders(summary: Summary) -> dict[str, set[str]]:

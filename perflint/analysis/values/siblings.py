@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Answers that are kept from the inspection of one file to that of the next, some 100 MB of them.
 _MOST_ANSWERS = 250_000
+#: After the inspection of how many files they are counted.
+_COUNTED_EACH = 8
 
 
 class Siblings:
@@ -25,6 +27,7 @@ class Siblings:
         self.program = program
         self.queries = Queries()
         self._known: dict[str, Inference | None] = {}
+        self._trims = 0
 
     def add(self, inference: Inference) -> None:
         self._known[inference.path] = inference
@@ -48,7 +51,10 @@ class Siblings:
         return known
 
     def trim(self) -> None:
-        """Keep no more answers than there is room for: all of them or none."""
+        """Keep no more answers than there is room for: all of them or none. Counted now and then."""
+        self._trims += 1
+        if self._trims % _COUNTED_EACH:
+            return
         answers = sum(known.size() for known in self._known.values() if known is not None)
         if answers > _MOST_ANSWERS:
             self.close()
