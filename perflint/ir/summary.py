@@ -403,6 +403,12 @@ class Summary:
                 found[self.statement_at(facts.line)].update(facts.identifiers.split())
         return found
 
+    def outermost(self, qualname: str) -> str:
+        """The function around a function or lambda that stands in no other."""
+        while qualname.startswith("<lambda"):
+            qualname = self.functions[qualname].owner
+        return qualname.partition(".<locals>.")[0]
+
     def statement_at(self, line: int) -> int:
         """The first line of the top-level statement that holds a line; 0 where there is none."""
         statements = self.statements

@@ -228,7 +228,7 @@ class Suspects:
             coldest, peak = program.range(scope)
             line = starts[max(bisect_right(starts, facts.line) - 1, 0)]
             _raise(peaks, line, peak)
-            outermost = _outermost(summary, qualname)
+            outermost = summary.outermost(qualname)
             found = functions.get(outermost)
             if found is None:
                 found = functions[outermost] = _Function(line, coldest, peak)
@@ -276,13 +276,6 @@ def _any(by_word: Mapping[str, _Some], words: Iterable[str]) -> _Some:
         if word in by_word:
             found |= by_word[word]
     return found
-
-
-def _outermost(summary: Summary, qualname: str) -> str:
-    """The function around a function or lambda that stands in no other."""
-    while qualname.startswith("<lambda"):
-        qualname = summary.functions[qualname].owner
-    return qualname.partition(".<locals>.")[0]
 
 
 def _raise(peaks: dict[int, Heat], line: int, heat: Heat) -> None:

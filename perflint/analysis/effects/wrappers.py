@@ -51,7 +51,8 @@ def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
     # What keeps something of every step is called on every step itself.
     functions = program.resolver.nesting.functions
     hot = [scope for scope, facts in functions if program.heat(scope) >= Heat.STEP and _keeps(facts)]
-    found[KEEPING] = frozenset(name for names in _upwards(program, hot, _keeps_parameter(program)) for name in names)
+    keeping = _upwards(program, hot, _keeps_parameter(program), _called_hot(program))
+    found[KEEPING] = frozenset(name for names in keeping for name in names)
     for base in _DERIVED:
         found[base] = frozenset(_derived(program, base)) if program.mentions((base,)) else frozenset()
     return found
@@ -142,17 +143,48 @@ def _keeps_parameter(program: Program) -> Callable[[Scope], bool]:
     return keeps
 
 
+def _called_hot(program: Program) -> Callable[[Scope], bool]:
+    """Tells whether a function has a name by which something as hot as a step may call it: a rule listens there alone.
+    What is kept behind a cache is no hotter for being called.
+    """
+
+    def is_called(scope: Scope) -> bool:
+        is_hot = program.heat(scope) >= Heat.STEP or scope in program.heatmap.cached
+        return is_hot and bool(_names(program.function(scope)))
+
+    return is_called
+
+
 def _upwards(
-    program: Program, seeds: Iterator[Scope] | list[Scope], has_it: Callable[[Scope], bool]
+    program: Program,
+    seeds: Iterator[Scope] | list[Scope],
+    has_it: Callable[[Scope], bool],
+    is_wanted: Callable[[Scope], bool] = lambda _: True,
 ) -> Iterator[tuple[str, ...]]:
-    """The names of functions with an effect, and of their callers that have it from them."""
+    """The names of functions with an effect, and of their callers that have it from them. Only functions that are
+    wanted are asked about, and those that such functions may have it from.
+    """
     seen: set[Scope] = set()
     level = list(seeds)
-    for _ in range(_LEVELS + 1):
-        level = [scope for scope in dict.fromkeys(level) if scope not in seen and has_it(scope)]
+    for above in reversed(range(_LEVELS + 1)):
+        level = [
+            scope
+            for scope in dict.fromkeys(level)
+            if scope not in seen and _is_below(scope, program, is_wanted, above) and has_it(scope)
+        ]
         seen.update(level)
         yield from (_names(program.function(scope)) for scope in level)
         level = [edge.caller for scope in level for edge in program.graph.incoming.get(scope, ())]
+
+
+def _is_below(scope: Scope, program: Program, is_wanted: Callable[[Scope], bool], levels: int) -> bool:
+    """Whether a function is wanted, or one that calls it by way of so many others at most."""
+    level = {scope}
+    for _ in range(levels + 1):
+        if any(map(is_wanted, level)):
+            return True
+        level = {edge.caller for item in level for edge in program.graph.incoming.get(item, ())}
+    return False
 
 
 def _names(facts: FunctionFacts) -> tuple[str, ...]:
