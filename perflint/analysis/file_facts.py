@@ -60,6 +60,7 @@ class FileFacts:
         self._walked: dict[int, list[ast.AST]] = {}
         self._heats: dict[tuple[Scope, int], Heat] = {}
         self._effects: dict[int, Effects] = {}
+        self._refs: dict[int, tuple[ast.expr, Refs]] = {}
         self._calls: dict[str, dict[tuple[int, int, str], int]] = {}
         self._once: dict[tuple[Callable[[Any, Any], Any], int], Any] = {}
 
@@ -208,7 +209,11 @@ class FileFacts:
 
     def refs(self, node: ast.expr) -> Refs:
         """What an expression may refer to across files; empty where it is not plain to see."""
-        return self.program.refs(value_of(node), self.scope(node))
+        known = self._refs.get(id(node))
+        if known is None:
+            # The node is kept as well: one that is no part of the tree leaves its number to another.
+            known = self._refs[id(node)] = node, self.program.refs(value_of(node), self.scope(node))
+        return known[1]
 
     def target(self, node: ast.expr) -> str | None:
         """The public dotted name of the one library thing that `node` names (`torch.cuda.empty_cache`), else None.
@@ -238,6 +243,7 @@ class FileFacts:
     def close(self) -> None:
         """Free what was remembered; nothing may be asked any more."""
         self._once.clear()
+        self._refs.clear()
         self._others.clear()
         if "inference" in vars(self):
             self.inference.siblings.trim()

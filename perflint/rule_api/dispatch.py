@@ -132,9 +132,15 @@ class Inspector:
                 if kind not in wanted:
                     continue
                 listeners = table.by_type[kind] if kind is not ast.Call else table.of_call(node, context)
+                heat: Heat | None = None
                 for rule, at_least in listeners.items():
-                    if rule in rules and (at_least <= coldest or context.heat(node) >= at_least):
-                        self._ask(rule, node, at_least, context, findings, problems)
+                    if rule not in rules:
+                        continue
+                    if at_least > coldest:
+                        heat = heat if heat is not None else context.heat(node)
+                        if heat < at_least:
+                            continue
+                    self._ask(rule, node, at_least, context, findings, problems)
 
     def _named(self, wanted: Wanted, function: FunctionNode, scope: Scope, context: Context) -> AbstractSet[int] | None:
         """The statements of a function in which a word stands that rules look for, where they look for nothing else
