@@ -10,7 +10,7 @@ from perflint.analysis.aliases.accumulators import (
     outlives_iteration,
     uses_of_accumulated,
 )
-from perflint.analysis.aliases.entries import only_rebinds_entries
+from perflint.analysis.aliases.entries import ClonedEntries, cloned_entries, only_rebinds_entries, value_cloned
 from perflint.analysis.aliases.kept_objects import is_kept_object
 from perflint.analysis.aliases.modules import (
     comes_from,
@@ -26,9 +26,11 @@ from perflint.analysis.aliases.writes import changes_later, is_written_in
 
 __all__ = [
     "Accumulated",
+    "ClonedEntries",
     "accumulated",
     "begins_here",
     "changes_later",
+    "cloned_entries",
     "comes_from",
     "is_kept_object",
     "is_only_looped_over",
@@ -43,4 +45,5 @@ __all__ = [
     "takes_in_others",
     "unread",
     "uses_of_accumulated",
+    "value_cloned",
 ]

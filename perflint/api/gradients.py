@@ -68,6 +68,7 @@ from perflint.analysis.gradients.model_calls import (
     name_of_whole,
     runs_network,
 )
+from perflint.analysis.gradients.module_sizes import holds_nothing
 from perflint.analysis.gradients.number_uses import becomes_text, reads_number
 from perflint.analysis.gradients.results import (
     Followed,
@@ -86,7 +87,11 @@ from perflint.analysis.gradients.walked_back import (
     is_walked_back_with,
     value_of_sum,
 )
-from perflint.analysis.gradients.ways_without import is_switched_off_by_some, may_run_without_gradients
+from perflint.analysis.gradients.ways_without import (
+    is_called_without_gradients,
+    is_switched_off_by_some,
+    may_run_without_gradients,
+)
 from perflint.analysis.values.item_reads import ItemReads
 from perflint.analysis.values.own_tensors import has_own_tensors
 
@@ -120,7 +125,9 @@ __all__ = [
     "has_fast_path",
     "has_no_graph",
     "has_own_tensors",
+    "holds_nothing",
     "holds_walked_back",
+    "is_called_without_gradients",
     "is_changed",
     "is_evaluated_as_a_whole",
     "is_forward",

@@ -20,7 +20,7 @@ from perflint.analysis.waits.counts import COUNTING_NAMES, Count, Counted, count
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.host_search import in_host_search
-from perflint.analysis.waits.masks import is_boolean, mask_in, selects_on_device
+from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
     NUMBER_NAMES,
@@ -56,13 +56,16 @@ from perflint.analysis.waits.texts import (
     is_tracker,
     printed_in,
 )
+from perflint.analysis.waits.timed_regions import timed_region, unfinished_work
 from perflint.analysis.waits.truth_tests import (
     COMPREHENSIONS,
     certainty_asked,
+    chooses_values,
     is_asked,
     is_tested,
     leaves,
     read_by_helper,
+    tested_later,
     tests,
 )
 from perflint.analysis.waits.value_uses import Use, check_around, is_fill_value, later_uses, use_of
@@ -84,6 +87,7 @@ __all__ = [
     "certainty_asked",
     "certainty_on_device",
     "check_around",
+    "chooses_values",
     "counted_at",
     "device_number",
     "device_read",
@@ -120,6 +124,7 @@ __all__ = [
     "may_be_tensor",
     "meets_for_files",
     "numbers_of",
+    "only_writes_masked",
     "printed_in",
     "protects_data",
     "rare_branch",
@@ -133,8 +138,11 @@ __all__ = [
     "roots",
     "selects_on_device",
     "stored_on_host",
+    "tested_later",
     "tests",
+    "timed_region",
     "trains",
+    "unfinished_work",
     "use_of",
     "used_under_guard",
     "uses_accelerator",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.module_sizes import holds_few
 from perflint.analysis.naming.models import COPIES, LAST_LAYERS, PARAMETER_LISTS
 from perflint.analysis.phases.loop_purpose import names_in
-from perflint.analysis.values.kind import Kind, Tag
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
@@ -16,13 +15,6 @@ from perflint.syntax.walk import walk
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
 #: Functions around a walk that leave it one.
 _WRAPPERS = frozenset("list tuple enumerate filter zip zip_strict reversed chain".split())
-#: Layers of one or two parameters.
-_LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
-#: Parameters for which a loop of updates costs as much as one for all.
-_FEW = 2
-_OF_NUMBERS = frozenset("int float bool len max min round".split())
-#: By which a module may hold more than its attributes say.
-_ADD_UNSEEN = frozenset("setattr add_module register_module register_parameter".split())
 
 
 def walks_parameters(node: ast.expr, ctx: FileFacts) -> bool:
@@ -111,40 +103,9 @@ def walks_few(node: ast.expr, ctx: FileFacts) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in _WALKS
-        and _holds_few(ctx.kind(part.func.value), ctx)
+        and holds_few(ctx.kind(part.func.value), ctx)
         for part in walk(node)
     )
-
-
-def _holds_few(module: Kind, ctx: FileFacts) -> bool:
-    """Whether a module is a single layer, or a class of the project with a parameter or two and no layers, as losses
-    that learn their centers are.
-    """
-    if module.qualified in _LAYERS:
-        return True
-    summary = ctx.program.summaries.get(module.path) if module.tag is Tag.MODULE and module.path else None
-    facts = summary.classes.get(module.qualified) if summary is not None else None
-    if summary is None or facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
-        return False  # what it is derived from holds more
-    own = [summary.functions[f"{module.qualified}.{method}"] for method in facts.methods]
-    if any(_ADD_UNSEEN & set(method.identifiers.split()) for method in own):
-        return False
-    run = {call.func for method in own for call in method.calls if isinstance(call.func, str)}
-    parameters = 0
-    for name, values in facts.attributes.items():
-        made = [last_of(value[1]) if isinstance(value, tuple) and value[0] == "call" else "" for value, _ in values]
-        if made and set(made) == {"Parameter"}:
-            parameters += 1
-        elif f"self.{name}" in run or not all(
-            call in _OF_NUMBERS if call else _is_plain(value) for call, (value, _) in zip(made, values)
-        ):
-            return False  # may be a module that it makes or is given
-    return 0 < parameters <= _FEW
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a value is written as a name, a literal or arithmetic, which has no notation."""
-    return not isinstance(value, tuple) or value[0] in ("const", "seq", "map")
 
 
 def _is_few(node: ast.AST, ctx: FileFacts) -> bool:

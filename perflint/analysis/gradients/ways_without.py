@@ -7,6 +7,12 @@ import ast
 from perflint.analysis.call_graph.ways_in import ways_in
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
+from perflint.torch_model.names import last
+
+#: Calls on the way to a forward that are looked at.
+_CALLERS = 3
+#: Methods of one name, of which each may be meant where it is called.
+_NAMESAKES = 3
 
 
 def is_switched_off_by_some(scope: Scope, ctx: FileFacts) -> bool:
@@ -23,3 +29,20 @@ def may_run_without_gradients(forward: ast.Call, ctx: FileFacts) -> bool:
         scopes += [edge.caller for scope in scopes for edge in ctx.program.callers(scope) if edge.caller not in scopes]
     names = {scope.function.rpartition(".")[2] for scope in scopes if "." in scope.function}
     return ctx.program.whole.is_unknown_called_without_grad(tuple(sorted(names)))
+
+
+def is_called_without_gradients(scope: Scope, ctx: FileFacts, depth: int = _CALLERS) -> bool:
+    """Whether something that leads to a function is called, as a method of what cannot be told, with gradients off:
+    `self.algorithm.act(seen)`.
+    """
+    callers = ctx.program.callers(scope)
+    if callers:
+        return depth > 0 and all(
+            ctx.program.grad_off(edge.caller, ctx.program.function(edge.caller).calls[edge.index].context)
+            or is_called_without_gradients(edge.caller, ctx, depth - 1)
+            for edge in callers
+        )
+    name = last(scope.function)
+    if name == "forward" or len(ctx.program.named(name)) > _NAMESAKES:
+        return False  # the name tells nothing
+    return ctx.program.whole.is_method_called_without_grad(name)

@@ -13,6 +13,8 @@ from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.torch_model import tensors
 
+#: What fails for an empty tensor, or is read by the host.
+_SUMMARIZES = frozenset("max min amax amin argmax argmin median item tolist".split())
 #: Functions and methods that give tensors of booleans.
 _BOOLEAN = frozenset(
     "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
@@ -127,3 +129,50 @@ def _is_test_in_forward(mask: ast.expr, ctx: FileFacts) -> bool:
 
 def _is_called_mask(node: ast.expr) -> bool:
     return bool(MASK.search(last_name(node)))
+
+
+def only_writes_masked(node: ast.If, leaf: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a block that runs where any entry of a mask is set does nothing but write to these entries."""
+    if node.test is not leaf or node.orelse or not (isinstance(leaf, ast.Call) and callee_name(leaf) == "any"):
+        return False
+    mask = leaf.args[0] if leaf.args else leaf.func.value if isinstance(leaf.func, ast.Attribute) else None
+    return mask is not None and all(_writes_masked(item, ctx.text(mask), ctx) for item in node.body)
+
+
+def _writes_masked(statement: ast.stmt, mask: str, ctx: FileFacts) -> bool:
+    """`x[mask] = y`, `x = torch.where(mask, y, x)`, `x = x.masked_fill(mask, y)`"""
+    value = getattr(statement, "value", None)
+    if isinstance(statement, (ast.Assign, ast.AugAssign)):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+        if isinstance(target, ast.Subscript) and not (isinstance(statement, ast.Assign) and len(statement.targets) > 1):
+            return ctx.text(target.slice) == mask and _is_of_entries(value, ctx)
+        if not (isinstance(statement, ast.Assign) and isinstance(target, (ast.Name, ast.Attribute))):
+            return False
+        if not isinstance(value, ast.Call) or not value.args or ctx.text(value.args[0]) != mask:
+            return False
+        kept = (
+            value.args[2]
+            if callee_name(value) == "where" and len(value.args) == 3
+            else getattr(value.func, "value", None)
+        )
+        return (
+            callee_name(value) in ("where", "masked_fill") and kept is not None and ctx.text(kept) == ctx.text(target)
+        )
+    if isinstance(statement, ast.Expr) and isinstance(value, ast.Call) and value.args:
+        return callee_name(value) in ("masked_fill_", "masked_scatter_") and ctx.text(value.args[0]) == mask
+    return False
+
+
+def _is_of_entries(value: ast.expr | None, ctx: FileFacts) -> bool:
+    """Whether a value can be computed of no entries at all: by operators and functions of torch, by no module."""
+    calls = [part for part in ast.walk(value) if isinstance(part, ast.Call)] if value is not None else []
+    return value is not None and all(callee_name(call) not in _SUMMARIZES and _is_of_torch(call, ctx) for call in calls)
+
+
+def _is_of_torch(call: ast.Call, ctx: FileFacts) -> bool:
+    target = ctx.target(call.func) or ""
+    if isinstance(call.func, ast.Attribute) and ctx.kind(call.func.value).is_tensor:
+        return True
+    return (
+        target.startswith("torch.") and not target.startswith("torch.nn.") and target not in tensors.RANDOM_CONSTRUCTORS
+    )

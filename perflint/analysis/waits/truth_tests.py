@@ -276,3 +276,37 @@ def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
     if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
         return False
     return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)
+
+
+def tested_later(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
+    """`begins = padded and mask[0].all()` and then `if not begins`: what stands last is asked there."""
+    statement = ctx.tree.parent(node) if isinstance(node, ast.BoolOp) else None
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(node, ast.BoolOp) or not isinstance(target, ast.Name):
+        return
+    last = node.values[-1]
+    if not (isinstance(last, ast.Call) and isinstance(last.func, ast.Attribute) and last.func.attr in ("any", "all")):
+        return
+    around = ctx.tree.function_of(node) or ctx.tree.module
+    if any(
+        isinstance(leaf, ast.Name) and leaf.id == target.id
+        for part in ctx.walk(around)
+        if isinstance(part, (ast.If, ast.While, ast.Assert)) and part.lineno > node.lineno
+        for leaf in leaves(part.test)
+    ):
+        yield last
+
+
+def chooses_values(node: ast.AST) -> bool:
+    """Whether all that a test decides is which value a name gets, or is returned."""
+    if isinstance(node, (ast.IfExp, ast.BoolOp)):
+        return True
+    if not isinstance(node, ast.If):
+        return False
+    chosen = (ast.Assign, ast.AugAssign, ast.AnnAssign)
+    if all(isinstance(item, chosen) for item in (*node.body, *node.orelse)):
+        return True
+    return all(
+        isinstance(item, chosen) or (isinstance(item, ast.Return) and item.value is not None)
+        for item in (*node.body, *node.orelse)
+    )

@@ -1,0 +1,23 @@
+"""What to do where a branch asks a tensor of the device."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context
+from perflint.api.waits import chooses_values, only_writes_masked
+
+
+def advice_for_decision(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
+    last = node.body[-1] if isinstance(node, ast.If) else None
+    if isinstance(node, ast.Assert):
+        return f"Check on the device: `torch._assert_async({ctx.text(leaf)})`. Or check behind a debugging switch."
+    if isinstance(last, ast.Raise):
+        return "Check on the device: `torch._assert_async` with what has to hold. Or check every N steps."
+    if isinstance(node, ast.While) or isinstance(last, ast.Break):
+        return "Test every few iterations, or bound the number of iterations by a host value."
+    if isinstance(node, ast.If) and only_writes_masked(node, leaf, ctx):
+        return "Do the masked work without the test: with an empty mask it changes nothing."
+    if chooses_values(node):
+        return "Select on the device with `torch.where`, or test a host value."
+    return "Decide by a host value, or test every few iterations: the branch does not select between values."
