@@ -11,17 +11,14 @@ from perflint.api import (
     Claims,
     Confidence,
     Context,
-    Device,
     Finding,
     Heat,
     Impact,
-    Place,
     Rule,
     Tag,
     beside_own_training,
     callee_name,
     has_unpacking,
-    keyword,
     pattern,
     tensors,
 )
@@ -29,11 +26,19 @@ from perflint.api.gradients import is_model_call
 from perflint.api.invariants import is_constant_copy
 from perflint.api.names import PICTURES_FILE
 from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_tried_out
-from perflint.api.transfers import asks_not_to_block, constructor, copied_data, drawn_by, dtype_of, is_pass
+from perflint.api.transfers import (
+    asks_not_to_block,
+    constructor,
+    copied_data,
+    drawn_by,
+    dtype_of,
+    goes_to_accelerator,
+    is_pass,
+)
 from perflint.api.waits import emptied_by, impact_at
 from perflint.api.words import short_text
 
-from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there, type_of
+from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
 from ._fixes.copy_fixes import moved_without_waiting
 from ._fixes.keeping import device_of, keep
 from ._fixes.legacy_fixes import made_there
@@ -42,7 +47,6 @@ from ._fixes.legacy_fixes import made_there
 _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 _EPOCH = pattern(r"epoch", re.IGNORECASE)
-_LOOKS_LIKE_TYPE = pattern(r"type|^d?t$|float|int|half|cpu|host", re.IGNORECASE)
 _MOVES = frozenset({"to", "cuda", "type_as", "type"})
 _LEGACY_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.DEVICE_CONSTRUCTORS)
 
@@ -113,7 +117,7 @@ class AllocThenTransfer(Rule):
         if PICTURES_FILE.search(ctx.path) or is_export(ctx):
             return
         made = constructor(node.func.value, _MADE | tensors.LIKE_CONSTRUCTORS, ctx)
-        if made is None or ctx.role(node) == "data" or not _goes_to_device(node, ctx):
+        if made is None or ctx.role(node) == "data" or not goes_to_accelerator(node, ctx):
             return
         function = ctx.target(made.func)
         assert function is not None
@@ -192,35 +196,6 @@ class AllocThenTransfer(Rule):
 def _names_legacy_classes(ctx: Context) -> bool:
     """Whether the program speaks of device tensors' classes at all: most do not, and every call is asked."""
     return ctx.program.mentions(_LEGACY_NAMES)
-
-
-def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
-    kind = ctx.kind(node)
-    if kind.on_accelerator:
-        return True
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("type_as", "type"):
-        return _goes_where_another_is(node, ctx)
-    # `x.device` of a tensor whose place is not known, in hot code: as a rule an accelerator.
-    given = node.args[0] if node.args else keyword(node, "device")
-    if isinstance(given, ast.Attribute) and given.attr == "device":
-        return ctx.kind(given.value).place is not Place.HOST and ctx.heat(node) >= Heat.STEP
-    if isinstance(given, ast.Name) and ctx.heat(node) >= Heat.STEP:
-        like = ctx.kind(given)
-        if like.place is Place.HOST or like.device is Device.CPU:
-            return False
-        if not like.known:
-            return not node.args or not _LOOKS_LIKE_TYPE.search(given.id)
-        return like.tag in (Tag.TENSOR, Tag.DEVICE, Tag.STRING)
-    return False
-
-
-def _goes_where_another_is(node: ast.Call, ctx: Context) -> bool:
-    """`.type_as(x)`, `.type(x.type())` in hot code: as a rule to an accelerator, unless `x` is on the host."""
-    like = type_of(node)
-    if like is None or ctx.heat(node) < Heat.STEP:
-        return False
-    kind = ctx.kind(like)
-    return kind.is_tensor and kind.place is not Place.HOST and kind.certainty is not Confidence.LOW
 
 
 def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:

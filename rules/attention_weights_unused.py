@@ -22,6 +22,7 @@ from perflint.api import (
     is_constant,
     last_name,
 )
+from perflint.api.gradients import first_taken, only_first_used
 
 _ATTENTION = "torch.nn.MultiheadAttention"
 #: The position of `need_weights` in `MultiheadAttention.forward`.
@@ -77,7 +78,7 @@ class AttentionWeightsUnused(Rule):
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        call = _first_taken(node) if isinstance(node, ast.Subscript) else _only_first_used(node, ctx)
+        call = first_taken(node) if isinstance(node, ast.Subscript) else only_first_used(node, ctx)
         if call is None or not _is_attention(call.func, ctx) or not _asks_for_weights(call):
             return
         if ctx.mentions(*_HOOKS) or ctx.program.whole.is_hooked(last_name(call.func)):
@@ -98,38 +99,6 @@ class AttentionWeightsUnused(Rule):
                 numerics="same to rounding",
             ),
         )
-
-
-def _first_taken(node: ast.Subscript) -> ast.Call | None:
-    """The call of `call(...)[0]`."""
-    return node.value if isinstance(node.value, ast.Call) and is_constant(node.slice, 0) else None
-
-
-def _only_first_used(node: ast.AST, ctx: Context) -> ast.Call | None:
-    """The call of `out, _ = call(...)` whose second result is never read, and of `out = call(...)` read by `out[0]`."""
-    assert isinstance(node, ast.Assign)
-    if not isinstance(node.value, ast.Call) or len(node.targets) != 1:
-        return None
-    target = node.targets[0]
-    if isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        second = target.elts[1]
-        return node.value if isinstance(second, ast.Name) and not _uses(second, ctx) else None
-    if isinstance(target, ast.Name):
-        uses = _uses(target, ctx)
-        if uses and all(_is_first_of(use, ctx) for use in uses):
-            return node.value
-    return None
-
-
-def _uses(target: ast.Name, ctx: Context) -> list[ast.Name]:
-    flow = ctx.inference.flow
-    definition = flow.definition_at(target)
-    return [target] if definition is None else flow.uses_of(definition)
-
-
-def _is_first_of(use: ast.Name, ctx: Context) -> bool:
-    outer = ctx.tree.parent(use)
-    return isinstance(outer, ast.Subscript) and outer.value is use and is_constant(outer.slice, 0)
 
 
 def _is_attention(func: ast.expr, ctx: Context) -> bool:

@@ -9,7 +9,6 @@ from perflint.api import (
     Applicability,
     Calls,
     Claims,
-    Confidence,
     Context,
     Finding,
     Fix,
@@ -21,17 +20,14 @@ from perflint.api import (
     Tag,
     has_unpacking,
     last_name,
-    pattern,
     tensors,
-    walk,
 )
 from perflint.api.invariants import round_trip
-from perflint.api.names import PADDING_MASK, PIXELS
-from perflint.api.transfers import constructor
+from perflint.api.names import PADDING_MASK
+from perflint.api.transfers import constructor, widens
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}
-_NARROW = pattern(r"uint8|int8|bool|float16|bfloat16|half|byte|ByteTensor|BoolTensor|read_image|pil_to_tensor")
 
 
 class CastBeforeTransfer(Rule):
@@ -96,7 +92,7 @@ class CastBeforeTransfer(Rule):
             return
         if round_trip(node, ctx) or PADDING_MASK.search(last_name(value)):
             return
-        sure = _widens(cast.func.attr, value, node, ctx)
+        sure = widens(cast.func.attr, value, node, ctx)
         if sure is None:
             return
         text = " ".join(ctx.edit.receiver(value).split())
@@ -143,32 +139,3 @@ def _text(span: Span, ctx: Context) -> str:
     if span.line != span.end_line:
         return "\n"
     return ctx.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]
-
-
-def _widens(cast: str, value: ast.expr, node: ast.Call, ctx: Context) -> Confidence | None:
-    """How sure it is that a cast makes the value larger, None where it may as well make it smaller."""
-    if any(isinstance(part, (ast.ListComp, ast.GeneratorExp)) for part in walk(value)):
-        return None  # gathered number by number in Python: few, and the gathering is what costs
-    if any(_NARROW.search(ctx.text(origin)) for origin in ctx.inference.origins(value)):
-        return Confidence.HIGH
-    if _is_scaled(node, ctx):
-        return Confidence.HIGH
-    if cast == "double":
-        return Confidence.MEDIUM
-    if cast == "float" and ctx.program.mentions({"ToTensor", "ToImageTensor", "img_as_float"}):
-        return None  # pictures are float32 from then on
-    name = ctx.text(value).rpartition(".")[2]
-    return Confidence.MEDIUM if PIXELS.search(name) and not _comes_from_numpy(value, ctx) else None
-
-
-def _is_scaled(node: ast.Call, ctx: Context) -> bool:
-    """`images.float().to(device) / 255`: eight bits a value."""
-    parent = ctx.tree.parent(node)
-    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div) and parent.left is node:
-        return isinstance(parent.right, ast.Constant) and parent.right.value in (255, 256, 127.5)
-    return False
-
-
-def _comes_from_numpy(value: ast.expr, ctx: Context) -> bool:
-    """What comes from numpy may be float64, and smaller as float32."""
-    return any("numpy" in ctx.text(origin) for origin in ctx.inference.origins(value))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, is_constant, keyword, walk
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, walk
+from perflint.api.processes import COLLECTIVES, is_collective, loop_over_values, row_of_collectives
 
-_COLLECTIVES = ("all_reduce", "reduce", "all_gather", "broadcast")
-_TARGETS = tuple(f"torch.distributed.{name}" for name in _COLLECTIVES)
 #: Calls of one block from which on they are reported.
 _SEVERAL = 3
 _COALESCED = "_coalescing_manager"
@@ -58,15 +57,15 @@ class CollectivePerValue(Rule):
 
     code, name = "TPL805", "collective-per-value"
     impact = Impact.MEDIUM
-    listens = (Calls(*_COLLECTIVES),)
+    listens = (Calls(*COLLECTIVES),)
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not _is_collective(node, ctx) or ctx.role(node) == "eval" or _is_coalesced(node, ctx):
+        if not is_collective(node, ctx) or ctx.role(node) == "eval" or _is_coalesced(node, ctx):
             return
         name = callee_name(node)
-        loop = _loop_over_values(node, ctx)
+        loop = loop_over_values(node, ctx)
         if loop is not None:
             over = ctx.text(loop.iter)
             is_gradient = bool(node.args) and ctx.text(node.args[0]).endswith((".grad", ".grad.data"))
@@ -80,7 +79,7 @@ class CollectivePerValue(Rule):
                 impact=Impact.HIGH if is_gradient else None,
             )
             return
-        row = _row(node, ctx)
+        row = row_of_collectives(node, ctx)
         if len(row) >= _SEVERAL and row[0] is node:
             yield self.finding(
                 node,
@@ -89,13 +88,6 @@ class CollectivePerValue(Rule):
                 advice=f"Stack the values and call `{name}` once.",
                 related=tuple(ctx.hop(other, "the same again") for other in row[1:]),
             )
-
-
-def _is_collective(node: ast.AST, ctx: Context) -> bool:
-    if not isinstance(node, ast.Call) or not ctx.is_call_of(node, *_TARGETS):
-        return False
-    later = keyword(node, "async_op")
-    return later is None or is_constant(later, value=False)
 
 
 def _is_coalesced(node: ast.Call, ctx: Context) -> bool:
@@ -122,35 +114,3 @@ def _is_of_size(test: ast.Compare, ctx: Context) -> bool:
     origins = [item for side in (test.left, *test.comparators) for item in ctx.inference.origins(side)]
     parts = (part for item in origins for part in walk(item))
     return any(isinstance(part, ast.Attribute) and part.attr in _SIZES for part in parts)
-
-
-def _loop_over_values(node: ast.Call, ctx: Context) -> ast.For | None:
-    """The innermost loop, where what is exchanged is, or is kept in, an item that the loop takes from a container."""
-    loops = ctx.loops(node)
-    if not loops or not isinstance(loops[0], ast.For) or ctx.is_root_loop(loops[0]) or not node.args:
-        return None
-    taken = {part.id for part in ast.walk(loops[0].target) if isinstance(part, ast.Name)}
-    sent = {part.id for part in ast.walk(node.args[0]) if isinstance(part, ast.Name)}
-    is_range = isinstance(loops[0].iter, ast.Call) and callee_name(loops[0].iter) == "range"
-    return loops[0] if taken & sent and not is_range else None
-
-
-def _row(node: ast.Call, ctx: Context) -> list[ast.Call]:
-    """The calls of the same collective that are statements of one block, with nothing but assignments between them."""
-    statement = ctx.tree.statement_of(node)
-    block = next((items for items in _blocks(ctx.tree.parent(statement)) if statement in items), [])
-    rows: list[list[ast.Call]] = [[]]
-    for item in block:
-        call = item.value if isinstance(item, ast.Expr) else None
-        if isinstance(call, ast.Call) and _is_collective(call, ctx) and callee_name(call) == callee_name(node):
-            rows[-1].append(call)
-        elif not isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            rows.append([])
-    return next((row for row in rows if node in row), [])
-
-
-def _blocks(outer: ast.AST | None) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list):
-            yield block

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
-
-from ._shared.compiling import is_compile_call
+from perflint.api.compiled import is_compile_call
 
 _NO = ("const", "bool", False)
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, distributed, walk
-
-from ._shared.compiling import is_compile_call
-
-_WRAPPERS = distributed.DATA_PARALLEL | distributed.DISTRIBUTED_DATA_PARALLEL | distributed.FULLY_SHARDED
-
-
-class _Handle(NamedTuple):
-    """`compiled = torch.compile(model)`: the two names, and where."""
-
-    call: ast.Call
-    compiled: str
-    raw: str
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
+from perflint.api.compiled import is_compile_call
+from perflint.api.gradients import (
+    CompiledHandle,
+    compiled_handle,
+    may_run_compiled,
+    still_means_the_compiled,
+    wrapped_uncompiled,
+)
 
 
 class CompiledHandleBypassed(Rule):
@@ -69,7 +64,7 @@ class CompiledHandleBypassed(Rule):
             if _outlives(node.args[0], ctx):
                 yield self._dropped(node, ctx)
             return
-        handle = _handle(node, parent, ctx)
+        handle = compiled_handle(node, parent, ctx)
         if handle is None:
             return
         if handle.compiled.startswith("self."):
@@ -86,7 +81,7 @@ class CompiledHandleBypassed(Rule):
             advice=f"Assign the result, `{raw} = {ctx.text(node)}`, or compile in place: `{raw}.compile()`.",
         )
 
-    def _unread_attribute(self, handle: _Handle, ctx: Context) -> Iterator[Finding]:
+    def _unread_attribute(self, handle: CompiledHandle, ctx: Context) -> Iterator[Finding]:
         attribute = handle.compiled.removeprefix("self.")
         cls = ctx.tree.class_of(handle.call)
         if cls is None or "." in attribute or _reads(cls, attribute) or _read_elsewhere(attribute, ctx):
@@ -95,10 +90,10 @@ class CompiledHandleBypassed(Rule):
         if used:
             yield self._finding(used[0], handle, ctx)
 
-    def _bypassed(self, handle: _Handle, ctx: Context) -> Iterator[Finding]:
+    def _bypassed(self, handle: CompiledHandle, ctx: Context) -> Iterator[Finding]:
         flow = ctx.inference.flow
         uses = flow.uses_after(handle.call, handle.compiled)
-        wrapped = _wrapped(handle, ctx)
+        wrapped = wrapped_uncompiled(handle, ctx)
         if wrapped is not None:
             yield self.finding(
                 wrapped,
@@ -109,16 +104,16 @@ class CompiledHandleBypassed(Rule):
                 related=(ctx.hop(handle.call, "compiled here"),),
             )
             return
-        if any(_may_run(use, ctx) for use in uses):
+        if any(may_run_compiled(use, ctx) for use in uses):
             return
         for use in flow.uses_after(handle.call, handle.raw):
             call = ctx.tree.parent(use)
-            if _is_hot_call(call, handle.raw, ctx) and _same(use, handle, ctx):
+            if _is_hot_call(call, handle.raw, ctx) and still_means_the_compiled(use, handle, ctx):
                 assert isinstance(call, ast.Call)
                 yield self._finding(call, handle, ctx)
                 return
 
-    def _finding(self, call: ast.AST, handle: _Handle, ctx: Context) -> Finding:
+    def _finding(self, call: ast.AST, handle: CompiledHandle, ctx: Context) -> Finding:
         return self.finding(
             call,
             ctx,
@@ -134,51 +129,6 @@ def _outlives(node: ast.expr, ctx: Context) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and not any(
         isinstance(outer, (ast.With, ast.Try)) for outer in ctx.tree.ancestors(node)
     )
-
-
-def _handle(node: ast.Call, parent: ast.AST | None, ctx: Context) -> _Handle | None:
-    """The two names of `compiled = torch.compile(model)`; None where they are the same, or not plain."""
-    if isinstance(parent, ast.AnnAssign):
-        target: ast.expr = parent.target
-    elif isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-        target = parent.targets[0]
-    else:
-        return None
-    compiled, raw = ctx.text(target), ctx.text(node.args[0])
-    if not isinstance(node.args[0], (ast.Name, ast.Attribute)) or compiled == raw:
-        return None
-    if isinstance(target, ast.Name) and isinstance(node.args[0], ast.Name):
-        return _Handle(node, compiled, raw)
-    if compiled.startswith("self.") and raw.startswith("self.") and ctx.kind(node.args[0]).tag is Tag.MODULE:
-        return _Handle(node, compiled, raw)
-    return None
-
-
-def _wrapped(handle: _Handle, ctx: Context) -> ast.Call | None:
-    """The call that makes a parallel wrapper of the uncompiled model after it was compiled."""
-    for use in ctx.inference.flow.uses_after(handle.call, handle.raw):
-        call = ctx.tree.parent(use)
-        if not isinstance(call, ast.Call) or not call.args or call.args[0] is not use:
-            continue
-        if ctx.is_call_of(call, *_WRAPPERS) and _same(use, handle, ctx) and call.lineno > handle.call.lineno:
-            return call
-    return None
-
-
-def _same(use: ast.Name, handle: _Handle, ctx: Context) -> bool:
-    """Whether the name still means what was compiled."""
-    compiled = handle.call.args[0]
-    assert isinstance(compiled, ast.Name)
-    flow = ctx.inference.flow
-    return {id(item) for item in flow.definitions(use)} == {id(item) for item in flow.definitions(compiled)}
-
-
-def _may_run(use: ast.Name, ctx: Context) -> bool:
-    """Whether the compiled object may be called through this use: everything but a look at its attributes."""
-    parent = ctx.tree.parent(use)
-    if isinstance(parent, ast.Attribute):
-        return parent.attr not in ("state_dict", "parameters", "load_state_dict", "eval", "train", "to", "_orig_mod")
-    return not isinstance(parent, ast.Expr)
 
 
 def _is_hot_call(node: ast.AST | None, raw: str, ctx: Context) -> bool:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Context, Finding, Fix, Heat, Impact, Nodes, Rule, Tier, walk
+from perflint.api.aliases import is_mutated_within, stays_here
 
 _LARGE = 20
 #: A dict is never a constant of the compiled code; one that is only looked up in is a table from this size on.
 _TABLE = 5
-_READING = frozenset("get items keys values index count copy issubset issuperset isdisjoint".split())
 
 
 class ConstantRebuilt(Rule):
@@ -58,10 +58,10 @@ class ConstantRebuilt(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.List, ast.Dict, ast.Set))
         size = _constants(node)
-        if size < (_TABLE if isinstance(node, ast.Dict) else _LARGE) or not _stays_here(node, ctx):
+        if size < (_TABLE if isinstance(node, ast.Dict) else _LARGE) or not stays_here(node, ctx):
             return
         kind = type(node).__name__.lower()
-        if _is_mutated_within(node, ctx) or (size < _LARGE and _is_one_of_several(node, ctx)):
+        if is_mutated_within(node, ctx) or (size < _LARGE and _is_one_of_several(node, ctx)):
             return
         hoisted, edits = ctx.edit.hoist_to_module(ctx.tree.text(node), _constant_name(node, ctx), at=node)
         yield self.finding(
@@ -77,26 +77,6 @@ class ConstantRebuilt(Rule):
                 reason="all calls would share one object",
             ),
         )
-
-
-def _is_mutated_within(node: ast.expr, ctx: Context) -> bool:
-    """Whether a list in the table is taken out of it under a name by which it is changed."""
-    values = [*getattr(node, "values", []), *getattr(node, "elts", [])]
-    statement, function = ctx.tree.statement_of(node), ctx.tree.function_of(node)
-    if function is None or not any(isinstance(item, (ast.List, ast.Dict, ast.Set)) for item in values):
-        return False
-    tables = {part.id for part in walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    taken: set[str] = set()
-    for part in walk(function):
-        if isinstance(part, (ast.Assign, ast.NamedExpr)):
-            source, targets = part.value, part.targets if isinstance(part, ast.Assign) else [part.target]
-        elif isinstance(part, (ast.For, ast.comprehension)):
-            source, targets = part.iter, [part.target]
-        else:
-            continue
-        if any(isinstance(item, ast.Name) and item.id in tables for item in walk(source)):
-            taken |= {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
-    return not taken.isdisjoint(ctx.inference.flow.names_mutated(function))
 
 
 def _is_one_of_several(node: ast.AST, ctx: Context) -> bool:
@@ -130,37 +110,6 @@ def _is_constant(node: ast.expr) -> bool:
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(_is_constant(part) for part in node.elts)
     return isinstance(node, ast.Constant)
-
-
-def _stays_here(node: ast.expr, ctx: Context) -> bool:
-    """Whether the container is only read, and only in this function."""
-    parent = ctx.tree.parent(node)
-    if isinstance(parent, ast.Subscript):
-        return parent.value is node
-    if isinstance(parent, ast.Attribute):
-        return parent.attr in _READING - {"copy"}
-    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name)):
-        return False
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    name = parent.targets[0].id
-    flow = ctx.inference.flow
-    uses = flow.uses_after(parent, name)
-    return bool(uses) and not flow.is_mutated(name, function) and all(_only_reads(use, ctx) for use in uses)
-
-
-def _only_reads(use: ast.Name, ctx: Context) -> bool:
-    parent = ctx.tree.parent(use)
-    if isinstance(parent, ast.Subscript):
-        return parent.value is use and isinstance(parent.ctx, ast.Load)
-    if isinstance(parent, ast.Attribute):
-        return parent.attr in _READING
-    if isinstance(parent, ast.Compare):
-        return True
-    if isinstance(parent, (ast.For, ast.comprehension)):
-        return parent.iter is use
-    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in ("len", "enumerate")
 
 
 def _constant_name(node: ast.expr, ctx: Context) -> str:

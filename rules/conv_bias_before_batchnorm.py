@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from perflint.api import (
     Applicability,
@@ -21,8 +21,8 @@ from perflint.api import (
     is_constant,
     keyword,
     modules,
-    walk,
 )
+from perflint.api.gradients import next_in_forward, next_in_sequence
 from perflint.api.names import FREEZES_NORMS
 
 #: What reads weights of another training, which then have a bias each.
@@ -89,7 +89,7 @@ class ConvBiasBeforeBatchnorm(Rule):
             return
         if ctx.mentions(*_PRETRAINED) or FREEZES_NORMS.search(ctx.source.text):
             return
-        norm = _next_in_sequence(node, ctx) or _next_in_forward(node, ctx)
+        norm = next_in_sequence(node, ctx) or next_in_forward(node, ctx)
         if norm is None:
             return
         yield self.finding(
@@ -119,89 +119,3 @@ def _without_bias(node: ast.Call, ctx: Context) -> Edit:
     if len(node.args) > modules.BIAS_POSITION:
         return ctx.edit.replace(node.args[modules.BIAS_POSITION], "False")
     return ctx.edit.set_keyword(node, "bias", "False")
-
-
-def _next_in_sequence(node: ast.Call, ctx: Context) -> ast.Call | None:
-    """The normalisation that stands right behind a convolution in `nn.Sequential(...)` or a list of layers."""
-    outer = ctx.tree.parent(node)
-    items: Sequence[ast.expr] = ()
-    if isinstance(outer, ast.Call) and ctx.is_call_of(outer, "torch.nn.Sequential"):
-        items = outer.args
-    elif isinstance(outer, (ast.List, ast.Tuple)) and not _is_module_list(outer, ctx):
-        items = outer.elts
-    position = next((index for index, item in enumerate(items) if item is node), -1)
-    if position < 0 or position + 1 >= len(items):
-        return None
-    following = items[position + 1]
-    return following if isinstance(following, ast.Call) and _is_norm(following, ctx) else None
-
-
-def _is_module_list(node: ast.expr, ctx: Context) -> bool:
-    """Whether a list only holds layers, in no order of calls."""
-    outer = ctx.tree.parent(node)
-    if isinstance(outer, ast.Assign):
-        # `a, b = nn.Conv2d(...), nn.BatchNorm2d(...)` says nothing of their order.
-        return not all(isinstance(target, (ast.Name, ast.Attribute)) for target in outer.targets)
-    return isinstance(outer, ast.Call) and callee_name(outer) == "ModuleList"
-
-
-def _is_norm(node: ast.Call, ctx: Context) -> bool:
-    return ctx.target(node.func) in modules.MEAN_REMOVERS
-
-
-def _next_in_forward(node: ast.Call, ctx: Context) -> ast.Call | None:
-    """The normalisation that `self.norm(self.conv(x))` calls, where nothing else calls or reads the convolution."""
-    statement = ctx.tree.parent(node)
-    owner = next((outer for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or owner is None:
-        return None
-    target = statement.targets[0]
-    if not isinstance(target, ast.Attribute) or ctx.text(target.value) != "self":
-        return None
-    uses = [part for part in walk(owner) if _is_own(part, target.attr) and part is not target]
-    call = ctx.tree.parent(uses[0]) if len(uses) == 1 else None
-    if not isinstance(call, ast.Call) or call.func is not uses[0]:
-        return None
-    norm = _wrapped_by(call, ctx) or _normed_next(call, ctx)
-    return _made_once(norm, owner, ctx) if norm is not None else None
-
-
-def _is_own(node: ast.AST, name: str) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    )
-
-
-def _wrapped_by(call: ast.Call, ctx: Context) -> str | None:
-    """`norm` of `self.norm(self.conv(x))`."""
-    outer = ctx.tree.parent(call)
-    if isinstance(outer, ast.Call) and outer.args == [call] and isinstance(outer.func, ast.Attribute):
-        return outer.func.attr if _is_own(outer.func, outer.func.attr) else None
-    return None
-
-
-def _normed_next(call: ast.Call, ctx: Context) -> str | None:
-    """`norm` of `x = self.conv(x)` whose only use is `self.norm(x)`."""
-    statement = ctx.tree.parent(call)
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return None
-    definition = ctx.inference.flow.definition_at(statement.targets[0])
-    uses = ctx.inference.flow.uses_of(definition) if definition is not None else []
-    outer = ctx.tree.parent(uses[0]) if len(uses) == 1 else None
-    if isinstance(outer, ast.Call) and outer.args == [uses[0]] and isinstance(outer.func, ast.Attribute):
-        return outer.func.attr if _is_own(outer.func, outer.func.attr) else None
-    return None
-
-
-def _made_once(name: str, owner: ast.ClassDef, ctx: Context) -> ast.Call | None:
-    """The normalisation that `self.name` is, where the class sets it once."""
-    made = [
-        part.value
-        for part in walk(owner)
-        if isinstance(part, ast.Assign) and any(_is_own(target, name) for target in part.targets)
-    ]
-    only = made[0] if len(made) == 1 else None
-    return only if isinstance(only, ast.Call) and _is_norm(only, ctx) else None

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import CLASS, Context, Finding, Heat, Impact, Nodes, Ref, Rule
-
-from ._shared.compiling import compiled_at
+from perflint.api.compiled import compiled_at
 
 
 class CounterInCompiledForward(Rule):

@@ -6,21 +6,19 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
-    CLASS,
     Calls,
     Confidence,
     Context,
     Finding,
     Impact,
     Rule,
-    Scope,
     argument,
     callee_name,
-    canonical,
     distributed,
 )
-from perflint.api.names import DATA_PARALLEL, WITHOUT_TRAINING
+from perflint.api.names import DATA_PARALLEL
 from perflint.api.phases import asks_hardware
+from perflint.api.processes import is_data_parallel, trains_wrapped
 
 
 class DataParallel(Rule):
@@ -86,33 +84,19 @@ class DataParallel(Rule):
 
 def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     """How sure it is that a wrapper copies a model that is trained; None where it does not, or is none."""
-    if not node.args + node.keywords or not _is_wrapper(node, ctx):
+    if not node.args + node.keywords or not is_data_parallel(node, ctx):
         return None
     if _is_without_device(node, ctx) or _has_one_device(node) or _is_offered(node, ctx):
         return None
     if ctx.control_flow(node).block_of(node) is None:  # under `if False:`
         return None
-    return _trains(node, ctx)
+    return trains_wrapped(node, ctx)
 
 
 def _is_for_several(node: ast.Call, ctx: Context) -> bool:
     """Whether a test around it asks the machine: for most that is one device."""
     return any(
         holds and isinstance(test, ast.Compare) and asks_hardware(test, ctx) for test, holds in ctx.conditions(node)
-    )
-
-
-def _is_wrapper(node: ast.Call, ctx: Context) -> bool:
-    """Whether a call makes torch's wrapper, or one of a class of the project that derives from it."""
-    if ctx.is_call_of(node, *distributed.DATA_PARALLEL):
-        return True
-    if (ctx.target(node.func) or "").rpartition(".")[2] in distributed.DERIVED_DATA_PARALLEL:
-        return True
-    cls = ctx.project_target(node.func)
-    return (
-        cls is not None
-        and cls.kind == CLASS
-        and not distributed.DATA_PARALLEL.isdisjoint(map(canonical, ctx.program.resolver.base_names(cls)))
     )
 
 
@@ -148,23 +132,3 @@ def _is_offered(node: ast.Call, ctx: Context) -> bool:
         return True
     asked = (test for test, _ in ctx.conditions(node) if DATA_PARALLEL.search(ctx.text(test)))
     return any(not asks_hardware(test, ctx) for test in asked)
-
-
-def _trains(node: ast.Call, ctx: Context) -> Confidence | None:
-    """How sure it is that what is wrapped is trained: by the function around, one that calls it, or its file."""
-    scope, function = ctx.scope(node), ctx.tree.function_of(node)
-    if ctx.program.trains(scope):
-        return Confidence.HIGH
-    if function is not None and WITHOUT_TRAINING.search(function.name):
-        return None
-    if ctx.grad_off(node):
-        return None
-    callers, seen = [scope], {scope}
-    for _ in range(3):
-        callers = [edge.caller for each in callers for edge in ctx.program.callers(each) if edge.caller not in seen]
-        seen.update(callers)
-        if any(ctx.program.trains(caller) for caller in callers):
-            return Confidence.HIGH
-    if any(ctx.program.trains(Scope(ctx.path, name)) for name in ctx.summary.functions):
-        return Confidence.HIGH
-    return None

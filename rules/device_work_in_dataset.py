@@ -15,16 +15,13 @@ from perflint.api import (
     Place,
     Provenance,
     Rule,
-    Scope,
     Tag,
-    callee_name,
     has_unpacking,
     is_from,
-    keyword,
-    loaders,
     walk,
 )
 from perflint.api.gradients import name_of_whole
+from perflint.api.loading import goes_back_to_device, is_asked_for_device, makes_batches
 from perflint.api.transfers import aligns
 
 _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
@@ -81,14 +78,14 @@ class DeviceWorkInDataset(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
-        if ctx.role(node) != "data" or _is_buffer(node, ctx) or _makes_batches(node, ctx):
+        if ctx.role(node) != "data" or _is_buffer(node, ctx) or makes_batches(node, ctx):
             return
         if _is_told_by_device(node, ctx) or _is_run_there(node, ctx):
             return
         if (
             aligns(node, ctx)
-            or _goes_back(node, ctx)
-            or _is_asked_for(node, ctx)
+            or goes_back_to_device(node, ctx)
+            or is_asked_for_device(node, ctx)
             or isinstance(ctx.tree.parent(node), ast.Expr)
         ):
             return  # what is moved and not taken is a module: a tensor would stay where it is
@@ -135,51 +132,6 @@ def _asks_for_device(node: ast.AST) -> bool:
     if not isinstance(node, ast.Attribute) or node.attr not in ("device", "is_cuda"):
         return False
     return node.attr == "is_cuda" or name_of_whole(node.value) not in _SETTINGS
-
-
-def _goes_back(node: ast.Call, ctx: Context) -> bool:
-    """Whether a tensor goes back to where it was brought from, `device = wave.device` before `wave = wave.cpu()`: to
-    the host, like everything that samples are made of.
-    """
-    target, function = node.args[0] if node.args else keyword(node, "device"), ctx.tree.function_of(node)
-    if not isinstance(target, ast.Name) or function is None:
-        return False
-    origins = [item for item in ctx.inference.origins(target) if item is not target]
-    owners = [item.value for item in origins if isinstance(item, ast.Attribute) and item.attr == "device"]
-    return len(owners) == len(origins) > 0 and all(
-        any(_brings_to_host(part, owner.id) for part in walk(function)) if isinstance(owner, ast.Name) else False
-        for owner in owners
-    )
-
-
-def _brings_to_host(part: ast.AST, name: str) -> bool:
-    """`wave.data.cpu().numpy()`"""
-    if not isinstance(part, ast.Call) or callee_name(part) not in ("cpu", "numpy"):
-        return False
-    return any(isinstance(item, ast.Name) and item.id == name for item in walk(part))
-
-
-def _is_asked_for(node: ast.Call, ctx: Context) -> bool:
-    """Whether a helper moves to the device its caller names, and `None` may be what the dataset says."""
-    target = node.args[0] if node.args else keyword(node, "device")
-    function = ctx.tree.function_of(node)
-    if not isinstance(target, ast.Name) or function is None:
-        return False
-    arguments = function.args
-    return any(item.arg == target.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
-
-
-def _makes_batches(node: ast.Call, ctx: Context) -> bool:
-    """Whether whole batches are made here or by what calls it, one copy each, in the process that asks for them."""
-    scope: Scope | None = ctx.scope(node)
-    seen: set[Scope] = set()
-    while scope is not None and scope not in seen:
-        seen.add(scope)
-        if scope.function.rpartition(".")[2] in loaders.BATCH_MAKERS:
-            return True
-        edge = ctx.program.hottest_call(scope)
-        scope = None if edge is None else edge.caller
-    return False
 
 
 def _is_buffer(node: ast.Call, ctx: Context) -> bool:

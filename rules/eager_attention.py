@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -15,24 +14,13 @@ from perflint.api import (
     Fix,
     Impact,
     Rule,
-    attention,
     is_constant,
     keyword,
     modules,
-    pattern,
-    walk,
 )
-from perflint.api.loops import names_in
-from perflint.api.names import LOOKS_INSIDE
-
-from ._shared.programs import file_passes
+from perflint.api.gradients import is_chosen_on_purpose, needs_eager
 
 _SWITCHES = ("attn_implementation", "_attn_implementation")
-_FAST = pattern(r"""["'](?:sdpa|flash_attention_[23]|flex_attention)["']""")
-#: Names of models as they stand in identifiers such as "google/gemma-2-9b": `led` is one, `loaded` is none.
-_WRITTEN_OUT = pattern(
-    rf"^[\w.\-/]*(?<![A-Za-z])(?:{'|'.join(sorted(attention.WRITTEN_OUT_ONLY))})(?![a-z])[\w.\-/]*$", re.IGNORECASE
-)
 
 
 class EagerAttention(Rule):
@@ -86,7 +74,7 @@ class EagerAttention(Rule):
         switch = next((name for name in _SWITCHES if is_constant(keyword(node, name), "eager")), None)
         if switch is None or not _is_model(node, ctx):
             return
-        if _is_on_purpose(node, ctx) or _is_needed(node, ctx):
+        if is_chosen_on_purpose(node, ctx) or needs_eager(node, ctx):
             return
         yield self.finding(
             node,
@@ -107,52 +95,3 @@ class EagerAttention(Rule):
 def _is_model(node: ast.Call, ctx: Context) -> bool:
     target = ctx.target(node.func)
     return target is not None and target.startswith("transformers.") and modules.makes_module(target)
-
-
-def _is_needed(node: ast.Call, ctx: Context) -> bool:
-    """Whether the model has no other way, or its weights are wanted somewhere."""
-    if keyword(node, "trust_remote_code") is not None or any(item.arg is None for item in node.keywords):
-        return True
-    if _has_no_other_way(node, ctx):
-        return True
-    if ctx.program.mentions(attention.READERS) or ctx.program.whole.passes(tuple(sorted(attention.READERS))):
-        return True
-    return ctx.mentions(*attention.TAKES_APART) or file_passes(ctx, attention.TAKES_APART)
-
-
-def _has_no_other_way(node: ast.Call, ctx: Context) -> bool:
-    """Whether the class, or any model that the file names, is one that transformers computes step by step."""
-    owner = (ctx.target(node.func) or "").lower()
-    if any(name.replace("_", "").replace("-", "") in owner for name in attention.WRITTEN_OUT_ONLY if len(name) > 4):
-        return True
-    return any(
-        isinstance(part, ast.Constant) and isinstance(part.value, str) and _WRITTEN_OUT.search(part.value[:100])
-        for part in walk(ctx.tree.module)
-    )
-
-
-def _is_on_purpose(node: ast.Call, ctx: Context) -> bool:
-    """Whether the code shows that the slow way was chosen: by a comment, a name, a test, or the other way beside it."""
-    lines = ctx.source.lines[node.lineno - 1 : node.end_lineno]
-    if (
-        any("#" in line for line in lines)
-        or _FAST.search(ctx.source.text)
-        or LOOKS_INSIDE.search(ctx.path.rpartition("/")[2])
-    ):
-        return True
-    statement = ctx.tree.statement_of(node)
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", statement)]
-    names = [name for target in targets if isinstance(target, ast.expr) for name in names_in(target)]
-    if any(LOOKS_INSIDE.search(name) for name in (*names, *ctx.scope(node).function.split("."))):
-        return True
-    return any("attn" in ctx.text(test) for test, _ in ctx.conditions(node)) or _replaces_forwards(ctx)
-
-
-def _replaces_forwards(ctx: Context) -> bool:
-    """Whether the file gives modules another `forward`."""
-    return any(
-        isinstance(target, ast.Attribute) and target.attr == "forward"
-        for node in walk(ctx.tree.module)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-    )

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
-    Applicability,
     Calls,
     Claims,
     Confidence,
@@ -14,7 +13,6 @@ from perflint.api import (
     Effect,
     Effects,
     Finding,
-    Fix,
     Heat,
     Impact,
     Rule,
@@ -38,14 +36,9 @@ from perflint.api.waits import (
 )
 from perflint.api.words import short_text
 
+from ._fixes.deleted_waits import without_wait
+
 _WORDS = {Effect.WAITS: "all queued GPU work has finished", Effect.MEETS: "all other processes have arrived"}
-
-
-#: What to look for before such a call goes.
-_RELIES = {
-    Effect.WAITS: "look for asynchronous copies to the host, and work on other streams, that are read after it",
-    Effect.MEETS: "look for files, weights or counters that another process reads after it",
-}
 
 
 class ExplicitSynchronize(Rule):
@@ -135,7 +128,7 @@ class ExplicitSynchronize(Rule):
             ctx,
             f"`{ctx.text(node)}` {ctx.heat(node).phrase}: the host blocks until {_WORDS[effect]}.",
             advice=_advice(handed, others, ctx, timed=timed),
-            fix=_fix(node, effect, ctx) if handed is None and not timed and not others else None,
+            fix=without_wait(node, effect, ctx) if handed is None and not timed and not others else None,
             related=tuple(ctx.hop(other, f"`{short_text(other, ctx, 40)}` waits in its place") for other in others),
             confidence=Confidence.MEDIUM if timed or ctx.target(node.func) is None else None,
             impact=impact_at(node, ctx),
@@ -159,23 +152,6 @@ def _advice(handed: ast.Call | None, others: list[ast.AST], ctx: Context, *, tim
         first = short_text(others[0], ctx, 40)
         return f"Delete it, and read `{first}` and what else is read behind it only on the steps that need it."
     return "Delete it: streams and collectives already order the work."
-
-
-def _fix(node: ast.Call, effect: Effect, ctx: Context) -> Fix | None:
-    """The call goes, with a test around it that only asks whether there are devices or other processes."""
-    statement = ctx.tree.statement_of(node)
-    if not isinstance(statement, ast.Expr) or statement.value is not node:
-        return None
-    outer = ctx.tree.parent(statement)
-    if isinstance(outer, ast.If) and outer.body == [statement] and not outer.orelse and asks_hardware(outer.test, ctx):
-        statement = outer
-    return Fix(
-        "Delete the synchronization",
-        Applicability.UNSAFE,
-        ctx.edit.delete_statement(statement),
-        reason=_RELIES[effect],
-        numerics="same bits",
-    )
 
 
 def _waits_for(node: ast.Call, ctx: Context) -> Effect | None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, callee_name, walk
-from perflint.api.gradients import is_model_call
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+from perflint.api.gradients import forwards_of_loss, is_differentiated, is_model_call, is_walked_again, trained_after
 
-#: Values that are followed from a loss back to the forwards that it is computed from.
-_MOST_VALUES = 64
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
 
@@ -55,14 +52,14 @@ class GeneratorGraphInCriticStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        trained = _trained_after(node, ctx)
+        trained = trained_after(node, ctx)
         if not trained:
             return
-        for forward, given in _forwards_behind(node, trained, ctx):
+        for forward, given in forwards_of_loss(node, trained, ctx):
             maker = _maker(given, ctx)
             if maker is None or ctx.grad_off(maker) or ctx.text(maker.func) in trained:
                 continue
-            if _is_differentiated(given, node, ctx) or _is_walked_again(forward, node, ctx):
+            if is_differentiated(given, node, ctx) or is_walked_again(forward, node, ctx):
                 continue
             name = ctx.text(given)
             yield self.finding(
@@ -79,93 +76,6 @@ class GeneratorGraphInCriticStep(Rule):
                 ),
                 related=(ctx.hop(maker, "the graph begins here"), ctx.hop(node, "the backward pass")),
             )
-
-
-def _trained_after(node: ast.Call, ctx: Context) -> set[str]:
-    """The modules whose parameters are stepped after a backward pass and before the next one, by their texts; empty
-    where an optimizer's parameters are not plain to see.
-    """
-    function = ctx.tree.function_of(node) or ctx.tree.module
-    calls, places = ctx.once(_calls_in_order, function)
-    trained: set[str] = set()
-    # In a lambda or a default nobody knows when it runs.
-    for call in itertools.islice(calls, places.get(id(node), len(calls)) + 1, None):
-        name = callee_name(call)
-        if name in _BACKWARD:
-            break
-        if name == "step" and isinstance(call.func, ast.Attribute):
-            optimizer = call.args[0] if call.args else call.func.value  # `scaler.step(optimizer)`
-            held = _parameters_of(optimizer, ctx)
-            if not held:
-                return set()
-            trained |= held
-    return trained
-
-
-def _calls_in_order(function: ast.AST, ctx: Context) -> tuple[list[ast.Call], dict[int, int]]:
-    """The calls of a function in the order of the source, and the place of each among them by its id."""
-    calls = [part for part in ctx.walk(function) if isinstance(part, ast.Call)]
-    calls.sort(key=lambda part: (part.lineno, part.col_offset))
-    return calls, {id(call): place for place, call in enumerate(calls)}
-
-
-def _parameters_of(optimizer: ast.expr, ctx: Context) -> set[str]:
-    """`self.critic` of what `Adam(self.critic.parameters())` gives."""
-    found: set[str] = set()
-    for origin in ctx.inference.origins(optimizer):
-        if not isinstance(origin, ast.Call) or not origin.args:
-            return set()
-        owners = _owners(origin.args[0], ctx)
-        if not owners:
-            return set()
-        found |= owners
-    return found
-
-
-def _owners(value: ast.expr, ctx: Context) -> set[str]:
-    if isinstance(value, ast.Call) and callee_name(value) == "parameters" and isinstance(value.func, ast.Attribute):
-        return {ctx.text(value.func.value)}
-    return set()
-
-
-def _forwards_behind(node: ast.Call, trained: set[str], ctx: Context) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """The forwards of trained modules that a loss is computed from, each with a plain argument that it is given."""
-    for part in _computed_from(node, ctx):
-        if isinstance(part, ast.Call) and ctx.text(part.func) in trained:
-            yield from ((part, item) for item in part.args if isinstance(item, (ast.Name, ast.Call)))
-
-
-def _computed_from(node: ast.Call, ctx: Context) -> Iterator[ast.AST]:
-    """All expressions that the loss of a backward pass is computed from in its function."""
-    waiting: list[ast.expr] = [*node.args]
-    if isinstance(node.func, ast.Attribute):
-        waiting.append(node.func.value)
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST_VALUES:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        for part in walk(value):
-            yield part
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                made = ctx.inference.flow.definitions(part)
-                waiting += [item.value for item in made if item.value is not None]
-
-
-def _is_walked_again(forward: ast.Call, node: ast.Call, ctx: Context) -> bool:
-    """Whether another backward pass of the function goes through the same forward."""
-    function = ctx.tree.function_of(node) or ctx.tree.module
-    others = (part for part in ctx.walk(function) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD)
-    return any(part is forward for other in others if other is not node for part in _computed_from(other, ctx))
-
-
-def _is_differentiated(given: ast.expr, node: ast.Call, ctx: Context) -> bool:
-    """Whether `torch.autograd.grad` takes gradients by what is given, so that it has to keep its graph."""
-    function = ctx.tree.function_of(node) or ctx.tree.module
-    calls = (part for part in ctx.walk(function) if ctx.is_call_of(part, "torch.autograd.grad"))
-    wanted = ctx.text(given)
-    return any(wanted == ctx.text(item) for call in calls for item in walk(call) if isinstance(item, ast.expr))
 
 
 def _maker(given: ast.expr, ctx: Context) -> ast.Call | None:

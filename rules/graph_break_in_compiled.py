@@ -19,10 +19,9 @@ from perflint.api import (
     last,
     last_name,
 )
+from perflint.api.compiled import compiled_at
 from perflint.api.names import ONE_TIME, TELLS
 from perflint.api.words import short_call
-
-from ._shared.compiling import compiled_at
 
 _HELPERS = ("log_once", "log_rank_zero", "log0", "log_info", "log_metrics", "warn_once", "warning_once", "print_once")
 _NAMES = (

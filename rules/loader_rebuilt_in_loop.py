@@ -13,17 +13,12 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
-    Tag,
     is_constant,
-    keyword,
-    walk,
 )
-from perflint.api.loading import is_plain_loader, option
+from perflint.api.loading import confidence_by_use, is_plain_loader, loader_confidence, option, stays_the_same
 from perflint.api.loops import is_timing, starts_afresh
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: Inputs and targets.
-_PAIR = 2
 
 
 class LoaderRebuiltInLoop(Rule):
@@ -85,7 +80,7 @@ class LoaderRebuiltInLoop(Rule):
         loop = _loop_around(node, ctx)
         if not _runs_often(node, source, loop, ctx):
             return
-        confidence = _loader_confidence(source, ctx) or _confidence_by_use(node, source, ctx)
+        confidence = loader_confidence(source, ctx) or confidence_by_use(node, source, ctx)
         if confidence is None:
             return
         often = ctx.heat(node).phrase if loop is None else "runs in every iteration"
@@ -103,7 +98,7 @@ class LoaderRebuiltInLoop(Rule):
         loop = _loop_around(node, ctx)
         if loop is None or not is_plain_loader(node, ctx) or starts_afresh(loop) or is_timing(loop):
             return
-        if _is_conditional(node, loop, ctx) or not _stays_the_same(node, loop, ctx):
+        if _is_conditional(node, loop, ctx) or not stays_the_same(node, loop, ctx):
             return
         staffed = option(node, "num_workers", ctx)
         idle = staffed is None or is_constant(staffed, 0)
@@ -131,40 +126,6 @@ def _begun(node: ast.Call) -> ast.expr | None:
     if isinstance(inner.func, ast.Attribute) and inner.func.attr == "__iter__" and not inner.args:
         return inner.func.value
     return None
-
-
-def _loader_confidence(source: ast.expr, ctx: Context) -> Confidence | None:
-    """How sure it is that `source` is a loader, None when it is something else."""
-    kind = ctx.kind(source)
-    if kind.tag is Tag.LOADER:
-        return min(kind.certainty, Confidence.HIGH)
-    if any(ctx.program.is_loader(ref) for ref in ctx.refs(source)):
-        return Confidence.HIGH
-    if kind.known or not isinstance(source, (ast.Name, ast.Attribute)) or ctx.refs(source):
-        return None
-    return Confidence.MEDIUM if ctx.program.looks_like_loader(ctx.text(source)) else None
-
-
-def _confidence_by_use(node: ast.Call, source: ast.expr, ctx: Context) -> Confidence | None:
-    """How sure it is that something unknown is a loader because parts of what it gives are moved to a device."""
-    statement = ctx.tree.statement_of(node)
-    if ctx.kind(source).known or not isinstance(statement, ast.Assign) or statement.value is not node:
-        return None
-    target = statement.targets[0]
-    parts = [item.id for item in getattr(target, "elts", []) if isinstance(item, ast.Name)]
-    function = ctx.tree.function_of(node)
-    if len(parts) < _PAIR or function is None:
-        return None
-    moved = {
-        part.func.value.id
-        for part in walk(function)
-        if isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr in ("to", "cuda")
-        and isinstance(part.func.value, ast.Name)
-        and part.lineno >= statement.lineno
-    }
-    return Confidence.MEDIUM if moved.issuperset(parts) else None
 
 
 def _loop_around(node: ast.AST, ctx: Context) -> ast.For | ast.AsyncFor | ast.While | None:
@@ -202,27 +163,3 @@ def _is_conditional(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
         return True
     assert isinstance(loop, _LOOPS)
     return any(isinstance(statement, (ast.Break, ast.Return)) for statement in loop.body)
-
-
-def _stays_the_same(node: ast.Call, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether the loop changes nothing that the loader is built from. A dataset that is used otherwise in the loop may
-    be changed there.
-    """
-    flow = ctx.inference.flow
-    given = [*node.args, *(item.value for item in node.keywords)]
-    if not all(flow.is_invariant(item, loop, pure=lambda call: _is_plain(call, ctx)) for item in given):
-        return False
-    names = {part.id for item in given for part in walk(item) if isinstance(part, ast.Name)}
-    dataset = option(node, "dataset", ctx)
-    if not isinstance(dataset, (ast.Name, ast.Attribute)) or keyword(node, "generator") is not None:
-        return False
-    inside = {id(part) for part in walk(node)}
-    text = ctx.text(dataset)
-    return bool(names) and not any(
-        isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in inside and ctx.text(part) == text
-        for part in walk(loop)
-    )
-
-
-def _is_plain(call: ast.Call, ctx: Context) -> bool:
-    return ctx.is_call_of(call, "torch.cuda.is_available", "os.cpu_count", "len", "int")

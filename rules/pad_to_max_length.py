@@ -17,12 +17,12 @@ from perflint.api import (
     Tier,
     callee_name,
     is_constant,
-    last_name,
     pattern,
     walk,
 )
 from perflint.api import keyword as given
-from perflint.api.names import EVALUATING_FILE, LONG_TEXTS, TOKENIZER, WITHOUT_TRAINING
+from perflint.api.loading import is_cut_to_length, is_short_length
+from perflint.api.names import EVALUATING_FILE, TOKENIZER, WITHOUT_TRAINING
 
 from ._shared.jax import trains_with_jax
 
@@ -32,10 +32,6 @@ _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollator
 #: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
 _STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", "CLIPTextModel")
 _STATIC_TEXT = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
-#: Texts cut at so few tokens are all of about that length, and next to nothing beside what they stand with.
-_SHORT = 16
-#: Short texts beside a picture or a video have a parameter of their own.
-_SHORT_BY_DEFAULT = 32
 #: What trains without a loop of the program's own.
 _TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrainer")
 
@@ -87,10 +83,10 @@ class PadToMaxLength(Rule):
             return
         if _needs_one_shape(ctx) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
             return
-        if _is_for_jax(node, ctx) or given(node, "sampling_rate") is not None or _is_cut_to_length(node, ctx):
+        if _is_for_jax(node, ctx) or given(node, "sampling_rate") is not None or is_cut_to_length(node, ctx):
             return
         longest = given(node, "max_length")
-        if longest is not None and _is_short(longest, ctx):
+        if longest is not None and is_short_length(longest, ctx):
             return
         length = f"`{ctx.text(longest)}`" if longest is not None else "the model's maximum length"
         yield self.finding(
@@ -106,70 +102,6 @@ def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
     """Whether the batch is for a program that is compiled for its shapes, one file of which this is."""
     tensors = given(node, "return_tensors")
     return trains_with_jax(ctx) or any(is_constant(tensors, name) for name in ("jax", "tf"))
-
-
-def _is_cut_to_length(node: ast.Call, ctx: Context) -> bool:
-    """Whether all texts are as long as they are wanted, cut out of one that is longer: `str(chromosome[start:end])`,
-    `genome(start, max_length=self.max_length)`, `text.rjust(size)`.
-    """
-    texts = ctx.inference.origins(node.args[0]) if node.args else []
-    return bool(texts) and all(_is_cut(item, ctx) for item in texts)
-
-
-def _is_cut(text: ast.expr, ctx: Context, depth: int = 4) -> bool:
-    if depth == 0:
-        return False
-    if isinstance(text, ast.Subscript):
-        return isinstance(text.slice, ast.Slice) and _is_window(text.slice)
-    if isinstance(text, ast.Name):
-        origins = [item for item in ctx.inference.origins(text) if item is not text]
-        return bool(origins) and all(_is_cut(item, ctx, depth - 1) for item in origins)
-    if not isinstance(text, ast.Call):
-        return False
-    if callee_name(text) == "str" and len(text.args) == 1:
-        return _is_cut(text.args[0], ctx, depth - 1)
-    if callee_name(text) in ("rjust", "ljust", "zfill"):
-        return True
-    return given(text, "max_length") is not None and bool(LONG_TEXTS.search(ctx.text(text.func)))
-
-
-def _is_window(cut: ast.Slice) -> bool:
-    """`text[start:end]`. `text[0:512]` leaves shorter ones as they are, and `text[1:-1]` takes quotes off."""
-    if cut.lower is None or cut.upper is None or isinstance(cut.upper, ast.UnaryOp):
-        return False
-    return not isinstance(cut.lower, ast.Constant)
-
-
-def _is_short(longest: ast.expr, ctx: Context) -> bool:
-    """Whether a length is short as it is written, or by the default of the parameter that it is: questions of 25
-    tokens, unless someone asks for more.
-    """
-    if isinstance(longest, ast.Constant):
-        return isinstance(longest.value, int) and longest.value <= _SHORT
-    lengths = list(_lengths(longest, last_name(longest), ctx))
-    return bool(lengths) and all(isinstance(item, int) and item <= _SHORT_BY_DEFAULT for item in lengths)
-
-
-def _lengths(longest: ast.expr, name: str, ctx: Context) -> Iterator[object]:
-    """What a parameter of a function around it is by default and wherever it is passed as a number; for `self.name`
-    that of a method beside it.
-    """
-    around: list[ast.AST] = []
-    if isinstance(longest, ast.Name):
-        around = list(ctx.tree.ancestors(longest))
-    elif ctx.text(longest) == f"self.{name}" and (owner := ctx.tree.class_of(longest)) is not None:
-        around = list(owner.body)
-    for part in around:
-        if not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        positional = [*part.args.posonlyargs, *part.args.args]
-        found = [*zip(positional[len(positional) - len(part.args.defaults) :], part.args.defaults)]
-        found += [(item, default) for item, default in zip(part.args.kwonlyargs, part.args.kw_defaults) if default]
-        for item, default in found:
-            if item.arg == name and isinstance(default, ast.Constant):
-                yield default.value
-                given = (ctx.program.argument(edge, name) for edge in ctx.program.callers(ctx.own_scope(part)))
-                yield from (value[2] for value in given if isinstance(value, tuple) and value[0] == "const")
 
 
 def _trains(ctx: Context) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, walk
+from perflint.api.parameters import calls_on, changes_parameters, derived_names, mentions_values
 
 from ._shared.switches import is_behind_a_switch
 
@@ -16,12 +17,6 @@ _STATISTICS = frozenset(
     "vector_norm clip_grad_norm_ quantile".split()
 )
 _READS = frozenset("item tolist cpu numpy float".split())
-#: What tells of a parameter's shape: numbers of the host, and so is all that is worked out from them.
-_SHAPES = frozenset("numel nelement size dim ndim shape stride element_size itemsize dtype device".split())
-_UPDATES = frozenset(
-    "mul_ add_ sub_ div_ copy_ lerp_ addcmul_ addcdiv_ zero_ fill_ normal_ uniform_ clamp_ clip_ all_reduce broadcast "
-    "reduce reduce_scatter all_gather set_ nan_to_num_ foreach step register_hook".split()
-)
 
 
 class ParamsWalkPerStep(Rule):
@@ -81,9 +76,9 @@ class ParamsWalkPerStep(Rule):
             return
         if is_behind_a_switch(node, ctx):
             return
-        names = _derived(target, parts)
-        taken = [call for part in parts for call in _calls_on(part, names)]
-        if not any(callee_name(call) in _STATISTICS for call in taken) or _updates(parts):
+        names = derived_names(target, parts)
+        taken = [call for part in parts for call in calls_on(part, names)]
+        if not any(callee_name(call) in _STATISTICS for call in taken) or changes_parameters(parts):
             return
         reads = [call for call in taken if callee_name(call) in _READS]
         if not reads and (not _is_detached(parts, names, ctx) or _is_penalty(node, parts, ctx)):
@@ -146,48 +141,6 @@ def _is_inside_walk(node: ast.AST, ctx: Context) -> bool:
     return any(_walk(outer) is not None for outer in ctx.tree.ancestors(node))
 
 
-def _derived(target: ast.expr, parts: list[ast.AST]) -> set[str]:
-    """The loop's own names, and those given a value from them."""
-    names = {part.id for part in walk(target) if isinstance(part, ast.Name)}
-    for part in parts:
-        for statement in walk(part):
-            if isinstance(statement, ast.Assign) and _mentions(statement.value, names):
-                names |= {item.id for item in statement.targets if isinstance(item, ast.Name)}
-    return names
-
-
-def _calls_on(part: ast.AST, names: set[str]) -> Iterator[ast.Call]:
-    """Calls on, or of, something made from the names."""
-    for call in walk(part):
-        if not isinstance(call, ast.Call):
-            continue
-        given = [*call.args, call.func.value] if isinstance(call.func, ast.Attribute) else call.args
-        if any(_mentions(value, names) for value in given):
-            yield call
-
-
-def _mentions(value: ast.AST, names: set[str]) -> bool:
-    """Whether values of one of the names are in it, more than their shapes."""
-    if isinstance(value, ast.Attribute) and value.attr in _SHAPES:
-        return False
-    if isinstance(value, ast.Name):
-        return value.id in names
-    return any(_mentions(part, names) for part in ast.iter_child_nodes(value))
-
-
-def _updates(parts: list[ast.AST]) -> bool:
-    """Whether the loop changes the parameters: then it is no statistic."""
-    for part in parts:
-        for item in walk(part):
-            if isinstance(item, ast.Call) and callee_name(item) in _UPDATES:
-                return True
-            if isinstance(item, (ast.Assign, ast.AugAssign)):
-                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-                if any(isinstance(at, ast.Attribute) and at.attr in ("data", "grad") for at in targets):
-                    return True
-    return False
-
-
 def _is_detached(parts: list[ast.AST], names: set[str], ctx: Context) -> bool:
     """Whether it is about gradients or values of the parameters only, and no penalty that the loss is made of."""
     if ctx.grad_off(parts[0]):
@@ -214,6 +167,6 @@ def _is_penalty(node: ast.AST, parts: list[ast.AST], ctx: Context) -> bool:
     for item in walk(around) if summed else ():
         if isinstance(item, (ast.Assign, ast.AugAssign)) and item.lineno > node.lineno:  # type: ignore[attr-defined]
             targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-            if any("loss" in ctx.text(target) for target in targets) and _mentions(item.value, summed):
+            if any("loss" in ctx.text(target) for target in targets) and mentions_values(item.value, summed):
                 return True
     return False

@@ -16,7 +16,6 @@ from perflint.api import (
     Rule,
     Tag,
     callee_name,
-    keyword,
     walk,
 )
 from perflint.api.gradients import name_of_whole
@@ -24,14 +23,12 @@ from perflint.api.loops import CLOCKS, is_timing, names_in, turns_few_times
 from perflint.api.names import MODEL, OVER_BATCHES
 from perflint.api.phases import Helper, one_text_helper
 from perflint.api.samples import (
-    bound_by,
     feeds_itself,
     handed_out,
-    is_several_texts,
-    is_tokenizer_call,
-    moves_values,
-    needed,
+    inputs_of,
+    is_one_text,
     shows_each,
+    text_of_turn,
 )
 
 
@@ -96,10 +93,10 @@ class PerSampleGenerate(Rule):
         if feeds_itself(node, loop):
             return
         if helper is not None:
-            if any(_is_one_text(item, loop) for item in helper.texts):
+            if any(is_one_text(item, loop) for item in helper.texts):
                 yield self._behind(node, loop, helper, ctx)
             return
-        text = _text_of(node, loop, ctx)
+        text = text_of_turn(node, loop, ctx)
         if text is None:
             return
         yield self.finding(
@@ -137,88 +134,8 @@ def _is_model(receiver: ast.expr, ctx: Context) -> bool:
     return kind.tag is Tag.MODULE or (not kind.known and bool(MODEL.search(name_of_whole(receiver).lower())))
 
 
-def _text_of(node: ast.Call, loop: ast.For, ctx: Context) -> ast.Call | None:
-    """The tokenizer's call that turns this turn's one text into the inputs, where nothing else can be meant."""
-    given = [*node.args, *(item.value for item in node.keywords if item.arg in (None, "input_ids", "inputs"))]
-    for value in given:
-        for made in _origins(value, ctx):
-            if not is_tokenizer_call(made):
-                continue
-            if _is_one_text(made.args[0], loop) or _is_text_of_turn(made, loop, ctx):
-                return made
-    embedded = keyword(node, "inputs_embeds")
-    return None if embedded is None else _text_behind(embedded, loop, ctx)
-
-
-def _text_behind(embedded: ast.expr, loop: ast.For, ctx: Context) -> ast.Call | None:
-    """The tokenizer's call whose one text the embeddings of this turn are made from."""
-    for part in needed(embedded, loop)[1]:
-        for made in walk(part):
-            if isinstance(made, ast.Call) and is_tokenizer_call(made) and _is_text_of_turn(made, loop, ctx):
-                return made
-    return None
-
-
-def _origins(value: ast.expr, ctx: Context) -> Iterator[ast.Call]:
-    """The calls that inputs come from: through `.to(device)`, `.input_ids`, `["input_ids"]` and names."""
-    if isinstance(value, ast.Starred):
-        value = value.value
-    for _ in range(6):
-        if isinstance(value, (ast.Attribute, ast.Subscript)):
-            value = value.value
-        elif isinstance(value, ast.Call):
-            if isinstance(value.func, ast.Attribute) and value.func.attr in ("to", "cuda"):
-                value = value.func.value
-                continue
-            yield value
-            return
-        elif isinstance(value, ast.DictComp) and moves_values(value):
-            moved = value.generators[0].iter
-            value = moved.func if isinstance(moved, ast.Call) else moved
-        elif isinstance(value, ast.Name):
-            found = ctx.inference.origins(value)
-            if len(found) != 1 or found[0] is value:
-                return
-            value = found[0]
-        else:
-            return
-
-
-def _is_one_text(value: ast.expr, loop: ast.For) -> bool:
-    """The loop's own element, an item of it, or a text made with it; a list of one text is one text."""
-    if isinstance(value, ast.List) and len(value.elts) == 1:
-        value = value.elts[0]
-    if not isinstance(value, (ast.Name, ast.Subscript, ast.JoinedStr, ast.BinOp)):
-        return False
-    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
-        return False
-    return bool(set(names_in(value)) & set(names_in(loop.target)))
-
-
-def _is_text_of_turn(made: ast.Call, loop: ast.For, ctx: Context) -> bool:
-    """Whether one text is written in the loop from what the turn hands out: `prompt = template.format(row["text"])`."""
-    if _steps(loop.iter) or is_several_texts(made.args[0], ctx):
-        return False
-    if not bound_by(loop) & needed(made.args[0], loop)[0]:
-        return False
-    # Several texts have several lengths, and make a tensor only when they are padded.
-    return ctx.kind(made.args[0]).tag is Tag.STRING or not any(item.arg == "padding" for item in made.keywords)
-
-
-def _steps(rows: ast.expr) -> bool:
-    """`range(0, len(texts), size)`, whose turns are batches."""
-    return any(
-        isinstance(part, ast.Call) and name_of_whole(part.func) == "range" and len(part.args) > 2 for part in walk(rows)
-    )
-
-
 def _carries_over(loop: ast.For, node: ast.Call, ctx: Context) -> bool:
     """Whether a turn needs the last one's answer: a history that the loop reads and adds to."""
-    asked = set(names_in(node)) | {name for made in _all_inputs(node, ctx) for name in names_in(made)}
+    asked = set(names_in(node)) | {name for made in inputs_of(node, ctx) for name in names_in(made)}
     written = ctx.inference.flow.names_mutated(loop) - set(names_in(loop.target))
     return bool(asked & written)
-
-
-def _all_inputs(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
-    for value in [*node.args, *(item.value for item in node.keywords)]:
-        yield from _origins(value, ctx)

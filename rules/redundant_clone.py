@@ -21,6 +21,7 @@ from perflint.api import (
     keyword,
     tensors,
 )
+from perflint.api.aliases import just_made, may_change
 
 from ._shared.plain_forms import is_plain_form
 
@@ -43,10 +44,6 @@ _SAVED = frozenset(
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 _MADE = tensors.CONSTRUCTORS - {"torch.as_tensor", "torch.asarray", "torch.from_file"}
 _TORCH = ("torch.", "torch.nn.functional.", "torch.Tensor.")
-
-
-#: What may evaluate the same expression many times.
-_REPEATED = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 
 
 class RedundantClone(Rule):
@@ -95,11 +92,11 @@ class RedundantClone(Rule):
         if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
             return
         value = node.func.value
-        made = _just_made(value, ctx)
+        made = just_made(value, ctx)
         if made is None or is_plain_form(node, ctx):
             return
         moved = _crosses(made, ctx)
-        if not moved and not _is_new(made, ctx, changes=_may_change(node, ctx)):
+        if not moved and not _is_new(made, ctx, changes=may_change(node, ctx)):
             return
         text = ctx.text(value)
         what = text if len(text) <= 60 else f"{text[:57]}..."
@@ -129,30 +126,6 @@ def _without(node: ast.Call, value: ast.expr, ctx: Context) -> tuple[Edit, ...]:
     if whole.line != whole.end_line and ctx.source.lines[whole.end_line - 1][: whole.end_column - 1].endswith(call):
         return (Edit(Span(whole.end_line, whole.end_column - len(call), whole.end_line, whole.end_column), ""),)
     return (ctx.edit.replace(node, ctx.tree.text(value)),)
-
-
-def _just_made(value: ast.expr, ctx: Context) -> ast.expr | None:
-    """The operation a cloned value comes from: written here, or bound to a name that is read for the clone alone."""
-    if isinstance(value, (ast.Call, ast.BinOp)):
-        return value
-    if not isinstance(value, ast.Name):
-        return None
-    flow = ctx.inference.flow
-    definitions = flow.definitions(value)
-    if len(definitions) != 1 or not isinstance(definitions[0].node, ast.Assign) or definitions[0].path:
-        return None
-    made = definitions[0]
-    if len(flow.uses_of(made)) != 1 or len(definitions[0].node.targets) != 1:
-        return None
-    if ctx.tree.scope_of(made.node) is not ctx.tree.scope_of(value) or ctx.loops(made.node) != ctx.loops(value):
-        return None
-    if ctx.tree.parent(made.node) not in list(ctx.tree.ancestors(value)):
-        return None  # a branch: the name may still hold the value of an earlier turn
-    if any(isinstance(outer, _REPEATED) for outer in ctx.tree.ancestors(value)):
-        return None  # each item is to be a tensor of its own
-    if isinstance(ctx.tree.scope_of(value), (ast.Module, ast.ClassDef)):
-        return None  # others may import it
-    return made.value if isinstance(made.value, (ast.Call, ast.BinOp)) else None
 
 
 def _crosses(made: ast.expr, ctx: Context) -> bool:
@@ -191,11 +164,3 @@ def _is_text(made: ast.BinOp) -> bool:
 
 def _is_string(node: ast.Constant | ast.JoinedStr) -> bool:
     return isinstance(node, ast.JoinedStr) or isinstance(node.value, str)
-
-
-def _may_change(clone: ast.Call, ctx: Context) -> bool:
-    """Whether the clone may be changed in place: it is by a method, by its name, or by whoever it is handed to."""
-    parent = ctx.tree.parent(clone)
-    if isinstance(parent, ast.Attribute):
-        return parent.attr.endswith("_") or parent.attr in tensors.VIEW_METHODS
-    return not isinstance(parent, (ast.BinOp, ast.Compare, ast.UnaryOp))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -14,23 +13,16 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
-    Scope,
     Tag,
     callee_name,
     modules,
-    walk,
 )
 from perflint.api.gradients import is_of_the_host
 from perflint.api.names import TOKENIZER
-from perflint.api.phases import runs_rarely
+from perflint.api.phases import comes_from_step, makes_text, opens_data, runs_rarely
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
-#: What makes the text in the step itself: then there is nothing to tokenize beforehand.
-_FRESH = frozenset("generate sample rollout rollouts respond chat completions".split())
-_OPENS = frozenset({"load_dataset", "load_from_disk"})
-#: What turns tokens into text, for the step's own use where it stands before the tokenizer, and for a log after it.
-_DECODES = frozenset({"decode", "batch_decode"})
 
 
 class TokenizeInStep(Rule):
@@ -82,10 +74,10 @@ class TokenizeInStep(Rule):
         encodes = ctx.target(node.func) in modules.TEXT_ENCODERS
         if not encodes and (not _is_tokenizer_call(node, ctx) or ctx.grad_off(node)):
             return
-        if _makes_text(node, ctx) or _opens_data(node, ctx) or runs_rarely(node, ctx):
+        if makes_text(node, ctx) or opens_data(node, ctx) or runs_rarely(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
-        if not constant and not _is_in_step(node, ctx) and not _comes_from_step(node, ctx):
+        if not constant and not _is_in_step(node, ctx) and not comes_from_step(node, ctx):
             return  # the text comes from a caller, who may have made it just now
         yield self.finding(
             node,
@@ -130,68 +122,3 @@ def _is_in_step(node: ast.Call, ctx: Context) -> bool:
     if function is not None and function.name in ("training_step", "compute_loss", "train_step"):
         return True
     return any(ctx.is_root_loop(loop) for loop in ctx.loops(node))
-
-
-def _makes_text(node: ast.Call, ctx: Context) -> bool:
-    """Whether the step that tokenizes generates text, or decodes some before it tokenizes."""
-    loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
-    function = ctx.tree.function_of(node)
-    place: ast.AST = loops[0] if loops else function if function is not None else ctx.tree.statement_of(node)
-    for part in walk(place):
-        if isinstance(part, ast.Call):
-            name = callee_name(part)
-            if name in _FRESH or (name in _DECODES and (not loops or part.lineno <= node.lineno)):
-                return True
-    _, route, _ = ctx.heat_and_route(node)
-    return any(re.search(r"generat|rollout|sampl|reward|env\b", hop.text, re.IGNORECASE) for hop in route)
-
-
-def _opens_data(node: ast.Call, ctx: Context) -> bool:
-    """Whether the function opens a data set first, to draw a few texts from it: none is called in each step. One that
-    trains on what it has opened tokenizes in its own loop.
-    """
-    function = ctx.tree.function_of(node)
-    if function is None or any(ctx.is_root_loop(loop) for loop in ctx.loops(node)):
-        return False
-    return any(isinstance(part, ast.Call) and callee_name(part) in _OPENS for part in walk(function))
-
-
-def _comes_from_step(node: ast.Call, ctx: Context) -> bool:
-    """Whether the text is handed down from the training loop, through functions none of which makes any."""
-    scope, place = ctx.scope(node), node.lineno
-    for _ in range(_LONGEST):
-        facts = ctx.program.function(scope)
-        edge = ctx.program.hottest_call(scope)
-        names = {_last(call.func) for call in facts.calls}
-        if edge is None or edge.confidence < Confidence.HIGH:
-            return False
-        if names & (_FRESH | _DECODES):
-            return False
-        scope, place = edge.caller, edge.line
-        if _is_in_root_loop(scope, edge.context, ctx):
-            calls = [call for call in ctx.program.function(scope).calls if _is_in_root_loop(scope, call.context, ctx)]
-            return not any(
-                _last(call.func) in _FRESH or (_last(call.func) in _DECODES and call.line <= place) for call in calls
-            )
-    return False
-
-
-#: Calls between the loop and the tokenizer; past that many nobody follows the text.
-_LONGEST = 6
-
-
-def _is_in_root_loop(scope: Scope, context: int, ctx: Context) -> bool:
-    contexts = ctx.program.function(scope).contexts
-    while context >= 0:
-        if contexts[context].kind == "loop":
-            loop = ctx.program.roots.loops.get((scope, int(contexts[context].detail)))
-            if loop is not None and loop.heat >= Heat.STEP:
-                return True
-        context = contexts[context].parent
-    return False
-
-
-def _last(value: object) -> str:
-    if isinstance(value, str):
-        return value.rpartition(".")[2]
-    return str(value[2]) if isinstance(value, tuple) and len(value) > 2 and value[0] == "attr" else ""

@@ -6,18 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Scope, Tier, callee_name, walk
-from perflint.api.loops import names_in
+from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, callee_name, walk
+from perflint.api.gradients import steps_no_model
 from perflint.api.phases import BACKWARD, is_about_agents, is_training_loop, trains_one_layer
 
 #: What a loop over optimizers calls, and nothing else.
 _OF_OPTIMIZERS = frozenset(
     "step zero_grad update unscale_ items values keys range enumerate zip isinstance len".split()
 )
-#: How far a loss is looked for.
-_STEPS_DOWN = 2
-#: `True`, as summaries have it.
-_ON = ("const", "bool", True)
 
 
 class UncompiledModel(Rule):
@@ -76,7 +72,7 @@ class UncompiledModel(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if ctx.program.whole.compiles or not is_training_loop(node, ctx) or _only_steps(node, ctx):
             return
-        if _is_of_no_model(node, ctx) or trains_one_layer(node, ctx):
+        if steps_no_model(node, ctx) or trains_one_layer(node, ctx):
             return
         if _is_full_batch(node, ctx) or (is_about_agents(node, ctx) and not ctx.mentions("Conv1d", "Conv2d", "Conv3d")):
             return
@@ -97,56 +93,6 @@ def _only_steps(node: ast.AST, ctx: Context) -> bool:
     return bool(calls) and all(
         callee_name(call) in _OF_OPTIMIZERS and ctx.project_target(call.func) is None for call in calls
     )
-
-
-def _is_of_no_model(node: ast.AST, ctx: Context) -> bool:
-    """Whether what is optimized are some tensors, `Adam([delta], lr=0.1)`, or a copy of a model that each turn makes,
-    or the backward is walked back again, which compiled code does not allow.
-    """
-    around = ctx.tree.function_of(node) or ctx.tree.module
-    made = ctx.once(_optimizers_in, around)
-    if made and all(part.args and _is_some_tensors(part.args[0]) for part in made):
-        return True
-    if any(_is_of_a_copy(part, node) for part in ctx.once(_optimizers_in, node)):
-        return True
-    return ctx.once(_is_walked_twice, around)
-
-
-def _is_walked_twice(function: ast.AST, ctx: Context) -> bool:
-    body = function.body  # type: ignore[attr-defined]
-    return any(
-        ("create_graph", _ON) in call.keywords
-        for scope in _run_by(ctx.scope(body[0]), ctx)
-        for call in ctx.program.function(scope).calls
-    )
-
-
-def _optimizers_in(region: ast.AST, ctx: Context) -> list[ast.Call]:
-    return [part for part in walk(region) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)]
-
-
-def _run_by(function: Scope, ctx: Context) -> Iterator[Scope]:
-    """A function, what it calls, and what that calls: where the loss is made and walked back."""
-    scopes = {function}
-    for _ in range(_STEPS_DOWN):
-        yield from scopes
-        scopes = {edge.callee for scope in scopes for edge in ctx.program.graph.outgoing.get(scope, ())}
-    yield from scopes
-
-
-def _makes_optimizer(call: ast.Call, ctx: Context) -> bool:
-    target = ctx.target(call.func) or ""
-    return target.startswith("torch.optim.") and ".lr_scheduler." not in target and callee_name(call)[:1].isupper()
-
-
-def _is_of_a_copy(made: ast.Call, loop: ast.AST) -> bool:
-    """Whether an optimizer is for what the turn made: not the model of all turns, with another rate for each epoch."""
-    bound = {part.id for part in walk(loop) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    return bool(made.args) and not bound.isdisjoint(names_in(made.args[0]))
-
-
-def _is_some_tensors(given: ast.expr) -> bool:
-    return isinstance(given, ast.List) and all(isinstance(item, (ast.Name, ast.Attribute)) for item in given.elts)
 
 
 def _is_full_batch(node: ast.AST, ctx: Context) -> bool:

@@ -24,14 +24,12 @@ from perflint.api import (
     modules,
     versions,
 )
-
-from ._shared.programs import file_passes
+from perflint.api.gradients import cannot_be_fused, refuses_fused
 
 #: Up to this many tensors, one launch for each is cheap.
 _FEW = 5
 #: What torch can run fused over sharded parameters as well (torch 2.13).
 _OF_SHARDS = ("Adam", "AdamW")
-_NOTHING = ("const", "NoneType", None)
 
 
 class UnfusedOptimizer(Rule):
@@ -96,11 +94,11 @@ class UnfusedOptimizer(Rule):
         chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
         if any(keyword(node, name) is not None for name in chosen):
             return
-        if _is_small(argument(node, 0, "params")) or _cannot_be_fused(ctx):
+        if _is_small(argument(node, 0, "params")) or cannot_be_fused(ctx):
             return
         if last(target) not in _OF_SHARDS and ctx.program.mentions({"fully_shard"}):
             return  # torch has no way to run these fused over the DTensors that `fully_shard` makes of parameters
-        if any(map(_refuses_fused, _trainers(ctx))):
+        if any(map(refuses_fused, _trainers(ctx))):
             return
         yield self.finding(
             node,
@@ -127,17 +125,6 @@ def _trainers(ctx: Context) -> Iterator[CallFacts]:
                 yield from (call for call in calls if call.func.rpartition(".")[2] == "Trainer")
 
 
-def _refuses_fused(trainer: CallFacts) -> bool:
-    """Whether a Trainer scales losses of half precision and clips gradients: a fused optimizer raises under it."""
-    given = dict(trainer.keywords)
-    if "" in given:
-        return True  # `**options` may hold both
-    precision = given.get("precision", ("const", "str", "32"))
-    literal = str(precision[2]) if isinstance(precision, tuple) and precision[0] == "const" else ""
-    halved = not literal or literal.startswith("16")
-    return halved and given.get("gradient_clip_val", _NOTHING) != _NOTHING
-
-
 def _is_there(fact: str, ctx: Context) -> bool:
     return ctx.torch_version is None or versions.has(fact, ctx.torch_version)
 
@@ -149,8 +136,3 @@ def _is_small(params: ast.expr | None) -> bool:
         and len(params.elts) <= _FEW
         and all(isinstance(item, (ast.Name, ast.Attribute)) for item in params.elts)
     )
-
-
-def _cannot_be_fused(ctx: Context) -> bool:
-    """Whether gradients are sparse, or parameters of a kind that the fused way refuses."""
-    return ctx.mentions(*modules.NEVER_FUSED) or file_passes(ctx, ("sparse",))

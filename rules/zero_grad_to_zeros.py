@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -19,12 +18,10 @@ from perflint.api import (
     Tag,
     Tier,
     argument,
-    callee_name,
     has_unpacking,
     is_constant,
-    keyword,
-    walk,
 )
+from perflint.api.gradients import zeroes_gradients
 
 #: What needs the gradients where they are: captured graphs, and parts of tensors that other processes share.
 _KEEPERS = ("CUDAGraph", "make_graphed_callables", "graph_pool_handle", "maybe_context_parallel", "context_parallel")
@@ -86,7 +83,7 @@ class ZeroGradToZeros(Rule):
 
     def _method(self, node: ast.FunctionDef, ctx: Context) -> Iterator[Finding]:
         """What a wrapper's own `zero_grad` does, which runs in every step by its meaning."""
-        for part in _zeroes(node, ctx):
+        for part in zeroes_gradients(node, ctx):
             if isinstance(part, ast.Constant) and _is_of_a_model(node, ctx):
                 continue
             text = "set_to_none=False" if isinstance(part, ast.Constant) else ctx.text(part)
@@ -136,61 +133,6 @@ def _is_of_a_model(method: ast.FunctionDef, ctx: Context) -> bool:
     return owner is not None and any(
         isinstance(part, ast.FunctionDef) and part.name in ("forward", "parameters") for part in owner.body
     )
-
-
-def _zeroes(function: ast.FunctionDef, ctx: Context) -> Iterator[ast.expr | ast.Assign]:
-    """Gradients of one parameter after the other that are zeroed, and a switch that is off by default."""
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [
-        *zip(reversed(positional), reversed(arguments.defaults)),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults),
-    ]
-    for argument_, default in defaults:
-        if argument_.arg == "set_to_none" and is_constant(default, value=False) and default is not None:
-            if not any(
-                is_constant(keyword(part, "set_to_none"), value=True)
-                for part in walk(function)
-                if isinstance(part, ast.Call)
-            ):
-                yield default
-    offers = any(item.arg == "set_to_none" for item in [*positional, *arguments.kwonlyargs])
-    for part in walk(function):
-        if isinstance(part, ast.Assign) and is_constant(part.value, value=False):
-            if any(isinstance(target, ast.Name) and target.id == "set_to_none" for target in part.targets):
-                yield part
-        elif isinstance(part, ast.Call) and callee_name(part) == "zero_" and not offers:
-            if _is_of_loop(part, ctx) and not _is_written_into(part, ctx):
-                yield part
-
-
-def _owner(zeroed: ast.Call) -> str:
-    """`p` for `p.grad.zero_()` and `p.grad.data.zero_()`."""
-    value = zeroed.func.value if isinstance(zeroed.func, ast.Attribute) else None
-    if isinstance(value, ast.Attribute) and value.attr == "data":
-        value = value.value
-    if isinstance(value, ast.Attribute) and value.attr == "grad" and isinstance(value.value, ast.Name):
-        return value.value.id
-    return ""
-
-
-def _is_of_loop(zeroed: ast.Call, ctx: Context) -> bool:
-    return any(
-        isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == _owner(zeroed)
-        for loop in ctx.loops(zeroed)
-    )
-
-
-def _is_written_into(zeroed: ast.Call, ctx: Context) -> bool:
-    """Whether this file copies or adds into the gradients of what has this name: then they must be there."""
-    into = re.compile(rf"\b{re.escape(_owner(zeroed))}\b.*\.grad\b")
-    for part in walk(ctx.tree.module):
-        target: ast.expr | None = part.target if isinstance(part, ast.AugAssign) else None
-        if isinstance(part, ast.Call) and callee_name(part) in ("copy_", "add_"):
-            target = part.func.value if isinstance(part.func, ast.Attribute) else None
-        if target is not None and into.search(ctx.text(target)):
-            return True
-    return False
 
 
 def _zeroes_by_default(receiver: ast.expr, ctx: Context) -> bool:

@@ -11,6 +11,7 @@ from perflint.analysis.aliases.accumulators import (
     uses_of_accumulated,
 )
 from perflint.analysis.aliases.entries import ClonedEntries, cloned_entries, only_rebinds_entries, value_cloned
+from perflint.analysis.aliases.fresh_values import just_made, may_change
 from perflint.analysis.aliases.kept_objects import is_kept_object
 from perflint.analysis.aliases.modules import (
     comes_from,
@@ -21,7 +22,7 @@ from perflint.analysis.aliases.modules import (
     takes_in_others,
 )
 from perflint.analysis.aliases.owned_modules import is_owned
-from perflint.analysis.aliases.read_only import unread
+from perflint.analysis.aliases.read_only import is_mutated_within, stays_here, unread
 from perflint.analysis.aliases.writes import changes_later, is_written_in
 
 __all__ = [
@@ -33,15 +34,19 @@ __all__ = [
     "cloned_entries",
     "comes_from",
     "is_kept_object",
+    "is_mutated_within",
     "is_only_looped_over",
     "is_owned",
     "is_part",
     "is_read_for_numbers",
     "is_same",
     "is_written_in",
+    "just_made",
     "loads_in_its_own_way",
+    "may_change",
     "only_rebinds_entries",
     "outlives_iteration",
+    "stays_here",
     "takes_in_others",
     "unread",
     "uses_of_accumulated",

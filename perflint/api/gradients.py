@@ -40,6 +40,7 @@ from perflint.analysis.gradients.forwards import (
     is_pure,
     only_shapes,
 )
+from perflint.analysis.gradients.fused import cannot_be_fused, refuses_fused
 from perflint.analysis.gradients.helper_forwards import (
     Behind,
     forward_behind,
@@ -70,6 +71,7 @@ from perflint.analysis.gradients.model_calls import (
 )
 from perflint.analysis.gradients.module_sizes import holds_nothing
 from perflint.analysis.gradients.number_uses import becomes_text, reads_number
+from perflint.analysis.gradients.optimized import steps_no_model
 from perflint.analysis.gradients.results import (
     Followed,
     forwards_behind,
@@ -77,6 +79,12 @@ from perflint.analysis.gradients.results import (
     learns,
     may_hold_parameters,
     switches_itself,
+)
+from perflint.analysis.gradients.trained_after import (
+    forwards_of_loss,
+    is_differentiated,
+    is_walked_again,
+    trained_after,
 )
 from perflint.analysis.gradients.walked_back import (
     goes_back,
@@ -92,8 +100,21 @@ from perflint.analysis.gradients.ways_without import (
     is_switched_off_by_some,
     may_run_without_gradients,
 )
+from perflint.analysis.gradients.zeroed import has_written_gradients, zeroes_gradients
+from perflint.analysis.values.chosen_attention import is_chosen_on_purpose, needs_eager
+from perflint.analysis.values.compiled_handles import (
+    CompiledHandle,
+    compiled_handle,
+    may_run_compiled,
+    still_means_the_compiled,
+    wrapped_uncompiled,
+)
+from perflint.analysis.values.first_results import first_taken, only_first_used
 from perflint.analysis.values.item_reads import ItemReads
+from perflint.analysis.values.module_paths import CompiledAround, compiled_around, module_path
+from perflint.analysis.values.next_layers import next_in_forward, next_in_sequence
 from perflint.analysis.values.own_tensors import has_own_tensors
+from perflint.analysis.values.single_operations import single_operation
 
 __all__ = [
     "ASKING",
@@ -102,21 +123,28 @@ __all__ = [
     "FORWARD_METHODS",
     "GRAPH_CARRIERS",
     "Behind",
+    "CompiledAround",
+    "CompiledHandle",
     "Followed",
     "ItemReads",
     "arguments",
     "arguments_by_name",
     "asks_for_gradients",
     "becomes_text",
+    "cannot_be_fused",
     "carries_graph",
+    "compiled_around",
+    "compiled_handle",
     "draws_anew",
     "evaluated",
     "evaluated_by_callers",
     "evaluating_forwards",
     "evaluating_passes",
+    "first_taken",
     "first_with_gradients",
     "forward_behind",
     "forwards_behind",
+    "forwards_of_loss",
     "goes_back",
     "goes_to_numpy",
     "gradients_in_reach",
@@ -125,10 +153,13 @@ __all__ = [
     "has_fast_path",
     "has_no_graph",
     "has_own_tensors",
+    "has_written_gradients",
     "holds_nothing",
     "holds_walked_back",
     "is_called_without_gradients",
     "is_changed",
+    "is_chosen_on_purpose",
+    "is_differentiated",
     "is_evaluated_as_a_whole",
     "is_forward",
     "is_given_counts",
@@ -145,6 +176,7 @@ __all__ = [
     "is_switched_off_by_some",
     "is_under_autocast",
     "is_volatile",
+    "is_walked_again",
     "is_walked_back",
     "is_walked_back_with",
     "kept_by_call",
@@ -156,22 +188,35 @@ __all__ = [
     "may_evaluate",
     "may_hold_parameters",
     "may_learn",
+    "may_run_compiled",
     "may_run_without_gradients",
+    "module_path",
     "name_of_whole",
+    "needs_eager",
+    "next_in_forward",
+    "next_in_sequence",
     "only_evaluates",
+    "only_first_used",
     "only_shapes",
     "outlasting",
     "predicts",
     "reads_number",
+    "refuses_fused",
     "run_by_helper",
     "runs_every_turn",
     "runs_given_model",
     "runs_network",
     "script_parts",
     "shown_as_text",
+    "single_operation",
     "stands_in_training",
+    "steps_no_model",
+    "still_means_the_compiled",
     "switches_itself",
     "tells_of_gradients",
     "tells_of_modes",
+    "trained_after",
     "value_of_sum",
+    "wrapped_uncompiled",
+    "zeroes_gradients",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from perflint.analysis.loading.asked_devices import goes_back_to_device, is_asked_for_device, makes_batches
 from perflint.analysis.loading.copied_batches import is_copied
+from perflint.analysis.loading.evidence import confidence_by_use, loader_confidence
 from perflint.analysis.loading.loaders import (
     LOADER_NAMES,
     SAMPLERS,
@@ -20,6 +22,7 @@ from perflint.analysis.loading.loaders import (
 )
 from perflint.analysis.loading.option_dicts import bound_options, is_given_one_of, loader_with
 from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, is_repeated, runs, use
+from perflint.analysis.loading.rebuilt import stays_the_same
 from perflint.analysis.loading.sample_cost import (
     dataset_work,
     hands_samples_on,
@@ -34,6 +37,7 @@ from perflint.analysis.loading.sample_cost import (
 )
 from perflint.analysis.loading.spread_options import hides_options
 from perflint.analysis.loading.worker_starts import has_short_passes, is_made_each_epoch, spawns_workers, starts_show
+from perflint.analysis.values.text_lengths import is_cut_to_length, is_short_length
 
 __all__ = [
     "LOADER_NAMES",
@@ -44,12 +48,16 @@ __all__ = [
     "builds_data_loader",
     "called_in",
     "calls_in",
+    "confidence_by_use",
     "counted",
     "dataset_work",
+    "goes_back_to_device",
     "hands_samples_on",
     "has_short_passes",
     "hides_options",
+    "is_asked_for_device",
     "is_copied",
+    "is_cut_to_length",
     "is_derived_loader",
     "is_given_one_of",
     "is_hook",
@@ -60,10 +68,13 @@ __all__ = [
     "is_plain_loader",
     "is_repeated",
     "is_sampling_loader",
+    "is_short_length",
     "is_small",
     "is_tiny",
     "is_zero",
+    "loader_confidence",
     "loader_with",
+    "makes_batches",
     "makes_own_batches",
     "moves_to_device",
     "needs_workers",
@@ -72,6 +83,7 @@ __all__ = [
     "runs",
     "spawns_workers",
     "starts_show",
+    "stays_the_same",
     "use",
     "uses_accelerator",
     "workers",

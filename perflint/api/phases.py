@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from perflint.analysis.effects.debug_switches import debug_setting, debug_switch
 from perflint.analysis.feasibility.hardware import asks_hardware, is_on_a_mac
+from perflint.analysis.feasibility.passed_keywords import file_passes
+from perflint.analysis.feasibility.unconditional import is_in_every_run
 from perflint.analysis.phases.generation import (
     beside_generation,
     generates,
@@ -10,6 +13,7 @@ from perflint.analysis.phases.generation import (
     leads_to_a_search,
 )
 from perflint.analysis.phases.generation_helpers import Helper, one_text_helper
+from perflint.analysis.phases.grown_sequences import forward_on_grown
 from perflint.analysis.phases.memory_pressure import (
     gives_up_the_step,
     has_run_a_whole_loop,
@@ -30,6 +34,7 @@ from perflint.analysis.phases.seldom import (
     is_tried_out,
     runs_rarely,
 )
+from perflint.analysis.phases.step_texts import comes_from_step, makes_text, opens_data
 from perflint.analysis.phases.training_loops import (
     BACKWARD,
     identifiers_below,
@@ -39,12 +44,20 @@ from perflint.analysis.phases.training_loops import (
     shares_on_the_host,
     trains_one_layer,
 )
+from perflint.analysis.values.autocasts import autocast_in_wide_range, branch_for_wide, switches_float16
 
 __all__ = [
     "BACKWARD",
     "Helper",
     "asks_hardware",
+    "autocast_in_wide_range",
     "beside_generation",
+    "branch_for_wide",
+    "comes_from_step",
+    "debug_setting",
+    "debug_switch",
+    "file_passes",
+    "forward_on_grown",
     "generates",
     "generates_or_predicts",
     "gives_up_the_step",
@@ -58,6 +71,7 @@ __all__ = [
     "is_conversion",
     "is_empty_case",
     "is_export",
+    "is_in_every_run",
     "is_load_shedding",
     "is_main_guard",
     "is_on_a_mac",
@@ -69,9 +83,12 @@ __all__ = [
     "is_where_something_moved",
     "leads_to_a_search",
     "main_guard",
+    "makes_text",
     "measures_memory",
     "one_text_helper",
+    "opens_data",
     "runs_rarely",
     "shares_on_the_host",
+    "switches_float16",
     "trains_one_layer",
 ]

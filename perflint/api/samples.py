@@ -13,6 +13,7 @@ from perflint.analysis.invariants.turn_dependence import (
     needed,
     turning_loops,
 )
+from perflint.analysis.values.prefixes import forward_of_prefix, prefixes_in, reads_next
 from perflint.analysis.values.single_samples import (
     is_of_module,
     is_of_nesting,
@@ -23,6 +24,7 @@ from perflint.analysis.values.single_samples import (
     rows_of,
 )
 from perflint.analysis.values.takers import moves_values, takers
+from perflint.analysis.values.turn_texts import inputs_of, is_one_text, text_of_turn
 
 __all__ = [
     "Turning",
@@ -30,12 +32,15 @@ __all__ = [
     "changes_model",
     "edge_of_items",
     "feeds_itself",
+    "forward_of_prefix",
     "gives_the_same_in_batches",
     "handed_out",
+    "inputs_of",
     "is_of_module",
     "is_of_nesting",
     "is_of_own_size",
     "is_of_unstacked",
+    "is_one_text",
     "is_several_texts",
     "is_tokenizer_call",
     "loop_header",
@@ -43,8 +48,11 @@ __all__ = [
     "makes_tokens",
     "moves_values",
     "needed",
+    "prefixes_in",
+    "reads_next",
     "rows_of",
     "shows_each",
     "takers",
+    "text_of_turn",
     "turning_loops",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.transfers.data_copies import DataCopy, data_copy_at
+from perflint.analysis.transfers.destinations import goes_to_accelerator, type_of
 from perflint.analysis.transfers.host_copies import (
     MOVES,
     Copy,
@@ -25,6 +26,7 @@ from perflint.analysis.transfers.module_moves import (
 )
 from perflint.analysis.transfers.moves import aligns, constructor
 from perflint.analysis.transfers.redundant import copied_before, cut_later
+from perflint.analysis.transfers.widenings import widens
 from perflint.analysis.values.lists_of_arrays import are_small, holds_arrays, is_little
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "data_copy_at",
     "drawn_by",
     "dtype_of",
+    "goes_to_accelerator",
     "goes_to_device",
     "holds_arrays",
     "index_copied_at",
@@ -55,4 +58,6 @@ __all__ = [
     "is_pass",
     "is_written_out",
     "sized_type",
+    "type_of",
+    "widens",
 ]

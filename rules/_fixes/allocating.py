@@ -20,7 +20,7 @@ from perflint.api import (
     walk,
 )
 from perflint.api.invariants import is_number, is_of_numpy, single
-from perflint.api.transfers import is_written_out
+from perflint.api.transfers import is_written_out, type_of
 
 _SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
@@ -106,15 +106,6 @@ def there(made: Made, ctx: Context) -> tuple[str, str]:
         is_named = "dtype" not in text and any(word in text.lower() for word in _LOOKS_LIKE_DEVICE)
         return (text, "") if is_named else ("", "")  # `.to(scores)` takes a tensor as well, `device=scores` does not
     return text, ""
-
-
-def type_of(move: ast.Call) -> ast.expr | None:
-    """The tensor whose type a move takes over: `x` of `.type_as(x)` and of `.type(x.type())`."""
-    given = move.args[0] if len(move.args) == 1 else None
-    if callee_name(move) == "type":
-        is_asked = isinstance(given, ast.Call) and callee_name(given) == "type" and not given.args
-        given = given.func.value if is_asked and isinstance(given.func, ast.Attribute) else None  # type: ignore[union-attr]
-    return given
 
 
 def _of_tensor(target: ast.expr, ctx: Context) -> tuple[str, str]:

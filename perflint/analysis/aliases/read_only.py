@@ -12,6 +12,7 @@ from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
+_READING = frozenset("get items keys values index count copy issubset issuperset isdisjoint".split())
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 #: Attributes that are no memory.
 _FACTS = frozenset("shape dtype device ndim is_cuda layout names __class__".split())
@@ -174,3 +175,54 @@ class _Uses:
             return True
         target = self.ctx.target(call.func) or ""
         return target.startswith("torch.") and target.removeprefix("torch.") in _FROM_TORCH and not call.keywords
+
+
+def is_mutated_within(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a list in the table is taken out of it under a name by which it is changed."""
+    values = [*getattr(node, "values", []), *getattr(node, "elts", [])]
+    statement, function = ctx.tree.statement_of(node), ctx.tree.function_of(node)
+    if function is None or not any(isinstance(item, (ast.List, ast.Dict, ast.Set)) for item in values):
+        return False
+    tables = {part.id for part in walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    taken: set[str] = set()
+    for part in walk(function):
+        if isinstance(part, (ast.Assign, ast.NamedExpr)):
+            source, targets = part.value, part.targets if isinstance(part, ast.Assign) else [part.target]
+        elif isinstance(part, (ast.For, ast.comprehension)):
+            source, targets = part.iter, [part.target]
+        else:
+            continue
+        if any(isinstance(item, ast.Name) and item.id in tables for item in walk(source)):
+            taken |= {item.id for target in targets for item in walk(target) if isinstance(item, ast.Name)}
+    return not taken.isdisjoint(ctx.inference.flow.names_mutated(function))
+
+
+def stays_here(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the container is only read, and only in this function."""
+    parent = ctx.tree.parent(node)
+    if isinstance(parent, ast.Subscript):
+        return parent.value is node
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in _READING - {"copy"}
+    if not (isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name)):
+        return False
+    function = ctx.tree.function_of(node)
+    if function is None:
+        return False
+    name = parent.targets[0].id
+    flow = ctx.inference.flow
+    uses = flow.uses_after(parent, name)
+    return bool(uses) and not flow.is_mutated(name, function) and all(_only_reads(use, ctx) for use in uses)
+
+
+def _only_reads(use: ast.Name, ctx: FileFacts) -> bool:
+    parent = ctx.tree.parent(use)
+    if isinstance(parent, ast.Subscript):
+        return parent.value is use and isinstance(parent.ctx, ast.Load)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in _READING
+    if isinstance(parent, ast.Compare):
+        return True
+    if isinstance(parent, (ast.For, ast.comprehension)):
+        return parent.iter is use
+    return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id in ("len", "enumerate")

@@ -9,6 +9,11 @@ from typing import NamedTuple
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
 
+#: What changes parameters, or hands them on to what does.
+_CHANGING = frozenset(
+    "mul_ add_ sub_ div_ copy_ lerp_ addcmul_ addcdiv_ zero_ fill_ normal_ uniform_ clamp_ clip_ all_reduce broadcast "
+    "reduce reduce_scatter all_gather set_ nan_to_num_ foreach step register_hook".split()
+)
 _UPDATES = frozenset(
     "mul_ add_ sub_ div_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ clip_ copy_ mul add sub lerp".split()
 )
@@ -140,3 +145,16 @@ def _tells_apart(test: ast.expr) -> bool:
         or (isinstance(part, ast.Attribute) and part.attr in ("ndim", "shape"))
         for part in walk(test)
     )
+
+
+def changes_parameters(parts: list[ast.AST]) -> bool:
+    """Whether the loop changes the parameters: then it is no statistic."""
+    for part in parts:
+        for item in walk(part):
+            if isinstance(item, ast.Call) and callee_name(item) in _CHANGING:
+                return True
+            if isinstance(item, (ast.Assign, ast.AugAssign)):
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                if any(isinstance(at, ast.Attribute) and at.attr in ("data", "grad") for at in targets):
+                    return True
+    return False

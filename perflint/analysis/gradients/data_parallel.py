@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.names.refs import Scope
+from perflint.analysis.names.refs import CLASS, Scope
+from perflint.analysis.naming.phases import WITHOUT_TRAINING
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat
 from perflint.syntax.walk import walk
@@ -74,3 +75,37 @@ def _wraps(program: Program, path: str) -> bool:
             ):
                 return True
     return False
+
+
+def is_data_parallel(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call makes torch's wrapper, or one of a class of the project that derives from it."""
+    if ctx.is_call_of(node, *distributed.DATA_PARALLEL):
+        return True
+    if (ctx.target(node.func) or "").rpartition(".")[2] in distributed.DERIVED_DATA_PARALLEL:
+        return True
+    cls = ctx.project_target(node.func)
+    return (
+        cls is not None
+        and cls.kind == CLASS
+        and not distributed.DATA_PARALLEL.isdisjoint(map(canonical, ctx.program.resolver.base_names(cls)))
+    )
+
+
+def trains_wrapped(node: ast.Call, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that what is wrapped is trained: by the function around, one that calls it, or its file."""
+    scope, function = ctx.scope(node), ctx.tree.function_of(node)
+    if ctx.program.trains(scope):
+        return Confidence.HIGH
+    if function is not None and WITHOUT_TRAINING.search(function.name):
+        return None
+    if ctx.grad_off(node):
+        return None
+    callers, seen = [scope], {scope}
+    for _ in range(3):
+        callers = [edge.caller for each in callers for edge in ctx.program.callers(each) if edge.caller not in seen]
+        seen.update(callers)
+        if any(ctx.program.trains(caller) for caller in callers):
+            return Confidence.HIGH
+    if any(ctx.program.trains(Scope(ctx.path, name)) for name in ctx.summary.functions):
+        return Confidence.HIGH
+    return None

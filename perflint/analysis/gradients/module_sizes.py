@@ -21,7 +21,7 @@ _OF_NUMBERS = frozenset("int float bool len max min round".split())
 #: By which a module may hold more than its attributes say.
 _ADD_UNSEEN = frozenset("setattr add_module register_module register_parameter".split())
 #: Layers whose forward is one operation.
-_LAYERS = frozenset(
+_ONE_OPERATION = frozenset(
     f"torch.nn.{name}" for name in "Linear Embedding Identity Dropout LayerNorm Softmax Sigmoid ReLU GELU Tanh".split()
 )
 #: Calls of constructors that add no parameters, and names by which they may be added unseen.
@@ -35,7 +35,7 @@ def holds_nothing(forward: ast.Call, ctx: FileFacts) -> bool:
     and gone with its result.
     """
     refs = ctx.refs(forward.func) if isinstance(forward.func, (ast.Name, ast.Attribute)) else ()
-    return bool(refs) and all(ref.name in _LAYERS if not ref.path else _holds_nothing(ref, ctx) for ref in refs)
+    return bool(refs) and all(ref.name in _ONE_OPERATION if not ref.path else _holds_nothing(ref, ctx) for ref in refs)
 
 
 def _holds_nothing(ref: Ref, ctx: FileFacts) -> bool:

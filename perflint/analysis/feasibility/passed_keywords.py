@@ -1,14 +1,15 @@
-"""What rules ask about all calls of a file."""
+"""Keywords that the calls of a file pass."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
 
-from perflint.api import Context, walk
+from perflint.analysis.file_facts import FileFacts
+from perflint.syntax.walk import walk
 
 
-def file_passes(ctx: Context, names: Iterable[str]) -> bool:
+def file_passes(ctx: FileFacts, names: Iterable[str]) -> bool:
     """Whether any call of the file passes one of these keywords, other than as False or None."""
     wanted = frozenset(names)
     return any(

@@ -1,0 +1,66 @@
+"""Gradients that a loop sets to zero, one parameter after the other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.ir.calls import callee_name, is_constant, keyword
+from perflint.syntax.walk import walk
+
+
+def zeroes_gradients(function: ast.FunctionDef, ctx: FileFacts) -> Iterator[ast.expr | ast.Assign]:
+    """Gradients of one parameter after the other that are zeroed, and a switch that is off by default."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [
+        *zip(reversed(positional), reversed(arguments.defaults)),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults),
+    ]
+    for argument_, default in defaults:
+        if argument_.arg == "set_to_none" and is_constant(default, value=False) and default is not None:
+            if not any(
+                is_constant(keyword(part, "set_to_none"), value=True)
+                for part in walk(function)
+                if isinstance(part, ast.Call)
+            ):
+                yield default
+    offers = any(item.arg == "set_to_none" for item in [*positional, *arguments.kwonlyargs])
+    for part in walk(function):
+        if isinstance(part, ast.Assign) and is_constant(part.value, value=False):
+            if any(isinstance(target, ast.Name) and target.id == "set_to_none" for target in part.targets):
+                yield part
+        elif isinstance(part, ast.Call) and callee_name(part) == "zero_" and not offers:
+            if _is_of_loop(part, ctx) and not has_written_gradients(part, ctx):
+                yield part
+
+
+def _owner(zeroed: ast.Call) -> str:
+    """`p` for `p.grad.zero_()` and `p.grad.data.zero_()`."""
+    value = zeroed.func.value if isinstance(zeroed.func, ast.Attribute) else None
+    if isinstance(value, ast.Attribute) and value.attr == "data":
+        value = value.value
+    if isinstance(value, ast.Attribute) and value.attr == "grad" and isinstance(value.value, ast.Name):
+        return value.value.id
+    return ""
+
+
+def _is_of_loop(zeroed: ast.Call, ctx: FileFacts) -> bool:
+    return any(
+        isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == _owner(zeroed)
+        for loop in ctx.loops(zeroed)
+    )
+
+
+def has_written_gradients(zeroed: ast.Call, ctx: FileFacts) -> bool:
+    """Whether this file copies or adds into the gradients of what has this name: then they must be there."""
+    into = rf"\b{re.escape(_owner(zeroed))}\b.*\.grad\b"
+    for part in walk(ctx.tree.module):
+        target: ast.expr | None = part.target if isinstance(part, ast.AugAssign) else None
+        if isinstance(part, ast.Call) and callee_name(part) in ("copy_", "add_"):
+            target = part.func.value if isinstance(part.func, ast.Attribute) else None
+        if target is not None and re.search(into, ctx.text(target)):
+            return True
+    return False

@@ -1,0 +1,11 @@
+"""Code that is compiled or traced."""
+
+from __future__ import annotations
+
+from perflint.analysis.call_graph.compiled_code import asks_for_tracing, compiled_at, is_compile_call
+
+__all__ = [
+    "asks_for_tracing",
+    "compiled_at",
+    "is_compile_call",
+]
