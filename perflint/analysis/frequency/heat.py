@@ -127,10 +127,10 @@ class HeatMap:
             serial += 1
             # That a module's users call its forward is only said where no call of the project shows it.
             steps = _LAST_RESORT if root.last_resort or root.by_name else 0
-            reason = Reason(root.heat, root.confidence, None, root)
-            rank = _rank(root.heat, in_data=root.role == _DATA)
+            reason = Reason(self._of_call(scope, root.heat), root.confidence, None, root)
+            rank = _rank(reason.heat, in_data=root.role == _DATA)
             phase = _TRAINS if root.role == _TRAIN else _OTHER
-            heapq.heappush(queue, (rank, -root.heat, -root.confidence, False, phase, steps, 0, serial, scope, reason))
+            heapq.heappush(queue, (rank, -reason.heat, -root.confidence, False, phase, steps, 0, serial, scope, reason))
         for scope, facts in self.resolver.nesting.functions:
             if facts.loops:
                 for edge, heat, confidence in self._hot_edges(scope, facts, COLD):
@@ -173,11 +173,15 @@ class HeatMap:
             callee = edge.callee
             if callee in self.cached or callee.path in tests or (callee in unused and self._is_another(edge, edges)):
                 continue
-            heat = heats[edge.context] if edge.context >= 0 else reason.heat
+            heat = self._of_call(callee, heats[edge.context] if edge.context >= 0 else reason.heat)
             if heat > Heat.ONCE:
                 confidence = min(reason.confidence, edge.confidence, self._loop_confidence(scope, facts, edge.context))
                 found.append((edge, heat, confidence))
         return found
+
+    def _of_call(self, callee: Scope, heat: Heat) -> Heat:
+        """How hot a function is that is called at `heat`: a pass over all data takes as long as many steps."""
+        return min(heat, Heat.EPOCH) if callee in self.roots.whole_passes else heat
 
     def _is_another(self, edge: Edge, edges: Sequence[Edge]) -> bool:
         """Whether a call that may run a function that nothing uses may also run one that something does: not one that

@@ -84,6 +84,11 @@ def _is_seldom(facts: FunctionFacts, context: int) -> bool:
     return False
 
 
+def _is_sure(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    """Whether a function goes through a loop whenever it is called."""
+    return loop.kind != "comprehension" and not facts.is_generator and facts.is_sure(loop.line, loop.column)
+
+
 def _outside_loops(facts: FunctionFacts, context: int) -> bool:
     return facts.innermost_loop(context) is None
 
@@ -119,6 +124,9 @@ class RootFinder:
         self._fed: dict[Scope, frozenset[str]] = {}
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
+        #: Functions that go through all batches of a loader whenever they run: what they do beside that is done once
+        #: for each pass, however often they seem to be called.
+        self.whole_passes: set[Scope] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
         #: Of the loops, those that run a model on its own output or on requests.
         self.repeating: frozenset[tuple[Scope, int]] = frozenset()
@@ -392,6 +400,8 @@ class RootFinder:
         if confidence is not None:
             if index in steps:
                 self._runs.add((scope, index))
+            if confidence is Confidence.HIGH and _is_sure(loop, self._facts(scope)):
+                self.whole_passes.add(scope)
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
             # What the name only makes probable, a backward pass or an optimizer's step in each iteration makes certain.
             return LoopHeat(heat, "train", Confidence.HIGH) if trains else LoopHeat(heat, "batches", confidence)
