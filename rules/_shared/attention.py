@@ -218,7 +218,7 @@ def _changes(other: ast.expr, op: ast.operator, found: _Scores, ctx: Context) ->
     if isinstance(op, (ast.Mult, ast.Div)) and is_scale(other, ctx):
         found.scaled = True
         return True
-    if isinstance(op, ast.Add) and _is_added_as_it_is(other, ctx):
+    if isinstance(op, (ast.Add, ast.Sub)) and _is_added_as_it_is(other, ctx):
         found.masks.append(other)
         return True
     return False

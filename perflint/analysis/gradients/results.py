@@ -148,6 +148,8 @@ class Followed:
         self.ctx = ctx
         self.by_value = by_value
         self.detached = False
+        #: Forwards whose results are being followed: what a loop hands from turn to turn comes back to them.
+        self._followed: set[int] = set()
         self.readers = _VALUE_READERS if by_value else _READERS
         self.reading = _VALUE_READING if by_value else _READING
         self.builtins = _VALUE_BUILTINS if by_value else _BUILTINS
@@ -207,6 +209,9 @@ class Followed:
         if isinstance(call.func, ast.Name) and call.func.id in self.builtins:
             return True
         if self.by_value and (is_model_call(call, self.ctx) or is_loss_function(call.func, self.ctx)):
+            if id(call) in self._followed:
+                return True
+            self._followed.add(id(call))
             return self.ends(call, depth - 1)
         target = self.ctx.target(call.func) or ""
         if not target.startswith("torch."):
