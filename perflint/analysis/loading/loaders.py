@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import PurePath
+from typing import TypeGuard
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.spread_options import hides_options, spread_options
@@ -131,9 +132,10 @@ def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
     return counted(count, ctx) == {0}
 
 
-def counted(count: ast.expr, ctx: FileFacts) -> set[object]:
+def counted(count: ast.expr, ctx: FileFacts, depth: int = 3) -> set[object]:
     """What a number of workers is by all that can be seen: what is written or bound, or the default of an option of the
-    command line or of a dataclass. None is for what is no literal.
+    command line or of a dataclass. None is for what is no literal. Of the least of several it is any of them but the
+    number of processors.
     """
     if isinstance(count, ast.Call) and isinstance(count.func, ast.Name) and count.func.id == "int" and count.args:
         count = count.args[0]
@@ -141,7 +143,25 @@ def counted(count: ast.expr, ctx: FileFacts) -> set[object]:
         defaults = set(ctx.program.whole.option_defaults(count.attr, ctx.path))
         if defaults:
             return defaults
-    return {item.value if isinstance(item, ast.Constant) else None for item in ctx.inference.origins(count)}
+    found: set[object] = set()
+    for item in ctx.inference.origins(count):
+        bounds = [bound for bound in item.args if not _counts_processors(bound)] if depth and _is_least(item) else []
+        for bound in bounds:
+            found |= counted(bound, ctx, depth - 1)
+        if not bounds:
+            found.add(item.value if isinstance(item, ast.Constant) else None)
+    return found
+
+
+def _is_least(value: ast.expr) -> TypeGuard[ast.Call]:
+    """`min(8, os.cpu_count() - 1)`"""
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "min"
+
+
+def _counts_processors(value: ast.expr) -> bool:
+    """Whether a bound is the machine's, of which those that train have many."""
+    names = (last_name(part.func) for part in ast.walk(value) if isinstance(part, ast.Call))
+    return any(name in ("cpu_count", "sched_getaffinity", "process_cpu_count") for name in names)
 
 
 #: What gives the options of a command line.
