@@ -253,7 +253,7 @@ class CallGraph:
             return bool(dot) and name not in self._names
         return type(func) is tuple and func[0] == "attr" and func[2] not in self._names
 
-    def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> list[Value]:
+    def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> Sequence[Value]:
         """What a call is given that may be a function of the project."""
         named = self.resolver.nesting.by_name
         found = []
@@ -291,6 +291,8 @@ class CallGraph:
         call = facts.calls[index]
         targets, inherited, is_library = callee
         passes = call.args or call.keywords
+        if is_library and not guess and _maps_a_name(call):
+            return False  # what a name stands for may be what callers pass
         if passes and not targets and not inherited:
             for handed in self._callbacks(call, scope, facts):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
@@ -542,7 +544,7 @@ class CallGraph:
 
     def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
         """Project functions handed to a library: it runs them about where it is called."""
-        given = self._given_functions(call, facts)
+        given = call.args[:1] if _maps_a_name(call) else self._given_functions(call, facts)
         if not given or (isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS):
             return []
         found: list[Scope] = []
@@ -605,6 +607,11 @@ def _unchained(value: Value) -> Value:
             break
         value = value[1][1]
     return value
+
+
+def _maps_a_name(call: CallFacts) -> bool:
+    """Whether what a name stands for is run on each element: `map(function, *rows)`."""
+    return call.func == "map" and bool(call.args) and isinstance(call.args[0], str)
 
 
 def _attribute_names(resolver: Resolver) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from perflint.analysis.call_graph.edges import Edge
@@ -26,11 +26,12 @@ class Graph(Protocol):
 
 class _Spread(NamedTuple):
     """A call that spreads something: where among its arguments it hands on the `*args` of its own function, far behind
-    them where it does not, and whether it hands on its `**options`.
+    them where it does not, whether it hands on its `**options`, and what other dicts it unpacks.
     """
 
     begins: int
     hands: bool
+    unpacked: tuple[Value, ...] = ()
 
 
 class _Given(NamedTuple):
@@ -74,7 +75,20 @@ class Handing:
                 spread = self._spread(edge.caller, edge.index)
                 if spread is not None:
                     found += self._handed_on(spread, edge.caller, name, self.places(scope).get(name, _FAR))
+                    found += [(entry, edge.caller) for entry in self._entries(spread.unpacked, edge.caller, name)]
         return found
+
+    def _entries(self, dicts: Iterable[Value], caller: Scope, key: str) -> Iterator[Value]:
+        """What dicts hold under a key that a function writes out, itself or in each branch: `f(**options)`."""
+        facts = self._graph.facts(caller)
+        for value in dicts:
+            if isinstance(value, str):
+                written = [item for item in facts.binds.get(value, ()) if isinstance(item, tuple)]
+                yield from self._entries(written, caller, key)
+            elif isinstance(value, tuple) and value[0] == "map":
+                yield from (item for name, item in value[1] if name == key and item is not None)
+            elif isinstance(value, tuple) and value[:2] == ("call", "dict"):
+                yield from (item for name, item in value[3] if name == key and item is not None)
 
     def rest(self, scope: Scope) -> list[tuple[Value, Scope]]:
         """What callers of a function pass for its `*args`, as one value each."""
@@ -99,7 +113,8 @@ class Handing:
             if call.keywords and any(name in _SPREADS for name, _ in call.keywords):
                 options = {param.name for param in facts.params if param.name.startswith("**")}
                 hands = any(name == "" and f"**{value}" in options for name, value in call.keywords)
-                found = _Spread(place_of_rest(call, facts), hands)
+                unpacked = tuple([value for name, value in call.keywords if name == "" and f"**{value}" not in options])
+                found = _Spread(place_of_rest(call, facts), hands, unpacked)
             self._spreads[key] = found
         return self._spreads[key]
 
