@@ -34,6 +34,7 @@ from perflint.api.waits import (
     may_be_tensor,
     numbers_of,
     read_before,
+    reads_each_element,
     region_of,
     roots,
     stored_on_host,
@@ -123,7 +124,8 @@ class SyncInHotLoop(Rule):
             return  # tensor-formatting and unused-metric-work say it better
         if read_before(node, read.value, ctx, tests=True) or _is_read_of(ctx.tree.parent(node), node, ctx):
             return
-        if ctx.role(node) in _ASIDE and not in_forward(node, ctx) and beside_generation(node, ctx):
+        is_aside = ctx.role(node) in _ASIDE and not in_forward(node, ctx) and beside_generation(node, ctx)
+        if is_aside and not reads_each_element(read.value, ctx):
             return
         if is_wanted_on_host(node, read, ctx):
             return

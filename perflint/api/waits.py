@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.waits.asked_for import is_asked_for
-from perflint.analysis.waits.by_element import TurnRead, read_by_turns
+from perflint.analysis.waits.by_element import TurnRead, read_by_turns, reads_each_element
 from perflint.analysis.waits.clocked import is_measurement, reads_clock_behind, trains
 from perflint.analysis.waits.cost import (
     emptied_by,
@@ -133,6 +133,7 @@ __all__ = [
     "read_by_turns",
     "reads_after",
     "reads_clock_behind",
+    "reads_each_element",
     "reads_events_after",
     "region_of",
     "roots",

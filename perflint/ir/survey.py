@@ -30,6 +30,7 @@ from perflint.ir.summary import (
     record,
 )
 from perflint.ir.targets import may_be_code, names_in, parts_of
+from perflint.syntax.bindings import set_attribute
 from perflint.syntax.literals import texts_of
 from perflint.syntax.walk import children
 
@@ -171,6 +172,11 @@ class _Surveyor(Flags):
         held = node.value
         if type(held) is not ast.Constant:
             HANDLERS[type(held)](self, held, 0)
+            made = set_attribute(held) if type(held) is ast.Call else None
+            if made is not None:
+                target = ast.Attribute(made.holder, made.name, ast.Store())
+                computed = of_value(made.value) if type(made.value) in COMPUTED else None
+                self.bind_attribute(target, value_of(made.value), computed)
         return None
 
     def mix(self, target: ast.expr, value: ast.expr) -> None:

@@ -11,7 +11,7 @@ import enum
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from perflint.syntax.walk import children, walk
 
@@ -131,6 +131,24 @@ def key_of(node: ast.expr) -> str | None:
         node = node.value
 
 
+class SetAttribute(NamedTuple):
+    """What `setattr(holder, "name", value)` sets."""
+
+    holder: ast.Name
+    name: str
+    value: ast.expr
+
+
+def set_attribute(call: ast.Call) -> SetAttribute | None:
+    """What a call sets by a name that is written out, of what goes by a name itself."""
+    if not (isinstance(call.func, ast.Name) and call.func.id == "setattr" and len(call.args) == 3):
+        return None
+    holder, name, value = call.args
+    if not (isinstance(holder, ast.Name) and isinstance(name, ast.Constant) and isinstance(name.value, str)):
+        return None
+    return SetAttribute(holder, name.value, value) if name.value.isidentifier() else None
+
+
 def prefixes(key: str) -> Iterator[str]:
     """The keys whose rebinding makes a key mean something else: `a.b['c']` has `a` and `a.b`."""
     for index, letter in enumerate(key):
@@ -175,6 +193,8 @@ class _Collector:
         for statement in body:
             kind = statement.__class__
             if kind in _BIND_NOTHING and not self.walrus:
+                if kind is ast.Expr:
+                    self.set_by_name(statement, chain)  # type: ignore[arg-type]
                 continue
             inner = (*chain, statement)
             # Most statements are one of these two.
@@ -191,6 +211,8 @@ class _Collector:
         if node.__class__ is ast.Assign:
             for target in node.targets:
                 self.target(target, Binding.ASSIGN, node, node.value, chain)
+        elif node.__class__ is ast.Expr:
+            self.set_by_name(node, chain[:-1])
         elif node.__class__ in _BIND_NOTHING:
             pass
         elif isinstance(node, ast.AnnAssign):
@@ -216,6 +238,11 @@ class _Collector:
             self.compound(node, chain)
         if self.walrus and not isinstance(node, _NESTED):
             self.walruses(node, chain)
+
+    def set_by_name(self, node: ast.Expr, chain: tuple[ast.AST, ...]) -> None:
+        """`setattr(self, "source", source)` is `self.source = source`."""
+        if node.value.__class__ is ast.Call and (made := set_attribute(node.value)) is not None:
+            self.record(Definition(f"{made.holder.id}.{made.name}", Binding.ASSIGN, node, made.value), (*chain, node))
 
     def annotated(self, node: ast.AnnAssign, chain: tuple[ast.AST, ...]) -> None:
         key = key_of(node.target)

@@ -44,6 +44,13 @@ class TurnRead(NamedTuple):
     is_tested: bool = False
 
 
+def reads_each_element(value: ast.expr, ctx: FileFacts) -> bool:
+    """`[int(token) for token in tokens[i]]` of a device tensor: a wait for each number, where one read gives all."""
+    bound = ctx.inference.flow.definitions(value) if isinstance(value, ast.Name) else ()
+    sources = [item.value for item in bound if isinstance(item.node, ast.comprehension) and not item.path]
+    return bool(sources) and all(item is not None and certainty_on_device(item, ctx) is not None for item in sources)
+
+
 def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
     """The first read of an element in the body of a loop over a device tensor; None where there is none."""
     own = _from_turn(loop)
