@@ -12,7 +12,6 @@ from perflint.api import (
     Confidence,
     Context,
     Finding,
-    Fix,
     Heat,
     Hop,
     Impact,
@@ -23,19 +22,17 @@ from perflint.api import (
     callee_name,
     is_from,
 )
-from perflint.api.invariants import Source, is_number, is_step_constant, origin_of, single
+from perflint.api.invariants import Source, origin_of
 from perflint.api.transfers import (
     MOVES,
     Copy,
-    DataCopy,
     What,
     copied_before,
-    copies_in,
     copy_at,
     cut_later,
     data_copy_at,
+    first_of_each_block,
     is_pass,
-    sized_type,
 )
 from perflint.api.waits import (
     emptied_by,
@@ -43,13 +40,12 @@ from perflint.api.waits import (
     first_of_block,
     impact_at,
     in_host_search,
-    is_company,
     is_waited_for_next,
 )
 from perflint.api.words import short_text
 
-from ._fixes.copy_fixes import copied_without_waiting, device_text, made_there, without_waiting
-from ._fixes.filled import filled_on_device, filled_text
+from ._fixes.copy_advice import advice_for_copy, advice_for_data, fix_for_data
+from ._fixes.copy_fixes import device_text, made_there, without_waiting
 
 
 class BlockingTransfer(Rule):
@@ -124,7 +120,7 @@ class BlockingTransfer(Rule):
         copy = copy_at(node, ctx)
         if copy is None or copy.what not in (What.BATCH, What.MADE):
             return
-        first = ctx.once(_blocks, ctx.tree.scope_of(node))[id(node)]
+        first = ctx.once(first_of_each_block, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
         if is_pass(copy.call, ctx) and (emptied is not None or _waits_in_any_case(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
@@ -138,7 +134,7 @@ class BlockingTransfer(Rule):
             node,
             ctx,
             words,
-            advice=_advice(copy, ctx),
+            advice=advice_for_copy(copy, ctx),
             fix=made_there(copy, device_text(node, ctx), ctx) if copy.what is What.MADE else without_waiting(copy, ctx),
             confidence=min(self.confidence, max(copy.value.certainty, Confidence.MEDIUM)),
             impact=_impact(copy, emptied, ctx) if first.call is node else Impact.LOW,
@@ -161,8 +157,8 @@ class BlockingTransfer(Rule):
             ctx,
             f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and copies host data to the device: the host "
             "blocks until all queued GPU work has finished.",
-            advice=_advice_for_data(copy, ctx),
-            fix=_fix_for_data(copy, ctx),
+            advice=advice_for_data(copy, ctx),
+            fix=fix_for_data(copy, ctx),
             confidence=min(self.confidence, copy.certainty),
             impact=impact_at(copy.node, ctx) if emptied is None else Impact.LOW,
             block=first_of_block(copy.node, ctx),
@@ -213,26 +209,6 @@ def _waits_in_any_case(node: ast.AST, ctx: Context) -> bool:
     return is_waited_for_next(node, ctx) or (found.ends_in_reads and found.confidence >= Confidence.MEDIUM)
 
 
-def _blocks(region: ast.AST, ctx: Context) -> dict[int, Copy]:
-    """By the id of each copy's call, the first copy of its block: those that are made one after the other, with nothing
-    queued between.
-    """
-    found: dict[int, Copy] = {}
-    last: Copy | None = None
-    for copy in copies_in(region, ctx).values():
-        goes_on = last is not None and copy.what is last.what is What.BATCH and _belongs(copy, last, ctx)
-        found[id(copy.call)] = found[id(last.call)] if last is not None and goes_on else copy
-        last = copy
-    return found
-
-
-def _belongs(copy: Copy, last: Copy, ctx: Context) -> bool:
-    one, other = copy.call, last.call
-    if ctx.scope(one) != ctx.scope(other) or ctx.heat(one) != ctx.heat(other) or ctx.loops(one) != ctx.loops(other):
-        return False
-    return is_company(one, other, ctx)
-
-
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:
     """By what is waited for: the whole queue, or the bytes alone. A pass that trains nothing counts less."""
     if emptied is not None or is_pass(copy.call, ctx):
@@ -247,55 +223,3 @@ def _is_grid(copy: Copy, ctx: Context) -> bool:
     }
     whole = any(text.endswith((".shape", ".size()")) for text in sizes)
     return whole or len(sizes) > 1
-
-
-def _advice(copy: Copy, ctx: Context) -> str:
-    """What to do about what is copied."""
-    if copy.what is What.MADE:
-        makers = list(dict.fromkeys(ctx.text(call.func) for call in copy.origin.made))
-        where = ctx.tree.function_of(copy.origin.made[0])
-        place = "" if where is ctx.tree.function_of(copy.call) or where is None else f" in `{where.name}`"
-        return f"Create it on the device: pass `device=` to `{'`, `'.join(makers[:2])}`{place}."
-    sizes = sized_type(copy, ctx)
-    if sizes:
-        return f"Create it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
-    if (work := _computed_by(copy, ctx)) is not None:
-        return f"Move what it is computed from to the device, and call `{work}` there."
-    text = ctx.text(copy.call)
-    call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
-    if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
-        return f"Write `{call}`, with `pin_memory=True` in the loader."
-    if copy.value.tag is Tag.BATCH:
-        return f"Write `{call}`."
-    return f"Write `{call}`, and pin large tensors first (`.pin_memory()`)."
-
-
-def _computed_by(copy: Copy, ctx: Context) -> str | None:
-    """The function whose result on the host is moved, rather than a batch: `F.interpolate`."""
-    origins = ctx.inference.origins(copy.moved)
-    made = origins[0] if len(origins) == 1 else None
-    if not isinstance(made, ast.Call) or not (ctx.target(made.func) or "").startswith("torch.nn.functional."):
-        return None
-    return ctx.text(made.func)
-
-
-def _is_one_number(copy: DataCopy, ctx: Context) -> bool:
-    return is_number(single(copy.data), ctx)
-
-
-def _fix_for_data(copy: DataCopy, ctx: Context) -> Fix | None:
-    if not isinstance(copy.node, ast.Call):
-        return None
-    filled = filled_on_device(copy.node, ctx) if _is_one_number(copy, ctx) else None
-    return filled or copied_without_waiting(copy.node, ctx)
-
-
-def _advice_for_data(copy: DataCopy, ctx: Context) -> str:
-    """What to do about numbers that a constructor or an assignment copies."""
-    if not isinstance(copy.node, ast.Call):
-        return "Collect the numbers in a list, and copy them once: `torch.tensor(rows).to(device, non_blocking=True)`."
-    if _is_one_number(copy, ctx):
-        filled = " ".join(filled_text(copy.node, ctx).split())
-        return f"Pass the Python number if the operation accepts it, or write `{filled}`."
-    words = "Copy without blocking: `torch.tensor(...).to(device, non_blocking=True)`"
-    return f"{words}, or copy once if it never changes." if is_step_constant(copy.data, ctx) else f"{words}."

@@ -18,42 +18,31 @@ from perflint.api import (
     callee_name,
 )
 from perflint.api.gradients import (
-    ASKING,
-    Followed,
     asks_for_gradients,
     evaluated,
     evaluated_by_callers,
     evaluating_forwards,
     evaluating_passes,
     first_with_gradients,
-    forwards_behind,
     goes_to_numpy,
-    has_no_graph,
-    is_evaluated_as_a_whole,
+    is_first_forward,
     is_model_call,
-    is_switched_off_by_some,
     is_volatile,
-    learns,
-    may_run_without_gradients,
     predicts,
+    read_for_values,
     run_by_helper,
     script_parts,
     stands_in_training,
     switches_itself,
     tells_of_modes,
+    walks_back_somewhere,
 )
 from perflint.api.names import EVALUATES, HOOK
 
 from ._fixes.no_grad import switch_off
 
-#: Words that a program has which walks a graph back somewhere, itself or through a framework.
-_WALKS = ASKING | frozenset(
-    "backward manual_backward autograd grad functional_call requires_grad_ set_grad_enabled Trainer LightningModule "
-    "Fabric Accelerator Optimizer optim SFTTrainer Seq2SeqTrainer".split()
-)
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
-_DEPTH = 7
 #: What most evaluations call what they evaluate, where whoever calls them has put it into evaluation mode.
 _MODELS = ("model", "net", "network")
 
@@ -158,30 +147,15 @@ class GradInEvaluation(Rule):
 
     def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards behind a read of values, whose results are never used for more than that."""
-        if ctx.grad_off(node):
-            return
-        if ctx.role(node) == "forward" and is_switched_off_by_some(ctx.scope(node), ctx):
-            return
-        for forward in set(_forwards_of(node, ctx)):
-            if ctx.heat(forward) < Heat.STEP or not learns(forward, ctx) or has_no_graph(forward, ctx):
-                continue
-            if is_evaluated_as_a_whole(forward, ctx) or (
-                ctx.role(forward) == "texts" and not ctx.program.mentions(_WALKS)
-            ):
-                continue
-            followed = Followed(ctx, by_value=True)
-            if followed.ends(forward, _DEPTH) and not followed.detached and not may_run_without_gradients(forward, ctx):
-                yield self.finding(
-                    forward,
-                    ctx,
-                    (
-                        f"`{ctx.text(forward.func)}` records an autograd graph, but only the values of its result are "
-                        "read."
-                    ),
-                    advice="Run it under `with torch.no_grad():`.",
-                    impact=Impact.MEDIUM,
-                    confidence=Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM,
-                )
+        for forward in read_for_values(node, ctx):
+            yield self.finding(
+                forward,
+                ctx,
+                f"`{ctx.text(forward.func)}` records an autograd graph, but only the values of its result are read.",
+                advice="Run it under `with torch.no_grad():`.",
+                impact=Impact.MEDIUM,
+                confidence=Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM,
+            )
 
     def _passes(self, parts: list[ast.AST], ctx: Context) -> Iterator[Finding]:
         """A pass over batches in code that does not train."""
@@ -200,7 +174,7 @@ class GradInEvaluation(Rule):
         """Forwards on text after text in a program that has no backward at all."""
         if ctx.role(node) != "texts" or ctx.grad_off(node):
             return
-        if ctx.program.mentions(_WALKS) or not is_model_call(node, ctx) or not _is_first(node, ctx):
+        if walks_back_somewhere(ctx) or not is_model_call(node, ctx) or not is_first_forward(node, ctx):
             return
         yield self.finding(
             node,
@@ -270,22 +244,3 @@ class GradInEvaluation(Rule):
                 advice=f"Put `@torch.no_grad()` on `{node.name}`.",
                 confidence=Confidence.MEDIUM,
             )
-
-
-def _is_first(node: ast.Call, ctx: Context) -> bool:
-    """Whether no forward stands before this one in its function: one `with` serves all."""
-    function = ctx.tree.function_of(node) or ctx.tree.module
-    forwards = (
-        (part.lineno, part.col_offset)
-        for part in ctx.walk(function)
-        if isinstance(part, ast.Call) and is_model_call(part, ctx) and not ctx.grad_off(part)
-    )
-    return (node.lineno, node.col_offset) == min(forwards, default=(0, 0))
-
-
-def _forwards_of(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
-    """The forwards behind `x.argmax()` and `torch.argmax(x)`."""
-    if ctx.target(node.func) == f"torch.{callee_name(node)}":
-        yield from forwards_behind(node.args[0], ctx, _DEPTH, computed=True) if node.args else ()
-    elif isinstance(node.func, ast.Attribute):
-        yield from forwards_behind(node.func.value, ctx, _DEPTH, computed=True)

@@ -11,7 +11,6 @@ from perflint.api import (
     Confidence,
     Context,
     Edge,
-    Effect,
     Finding,
     Hop,
     Impact,
@@ -19,10 +18,9 @@ from perflint.api import (
     Ref,
     Rule,
     Tag,
-    loaders,
 )
 from perflint.api.gradients import name_of_whole, runs_network
-from perflint.api.loops import names_in, turns_few_times
+from perflint.api.loops import goes_from_file_to_file, names_in, turns_few_times
 from perflint.api.names import CHANGED_BY_RUN, ONE_BY_ONE, OVER_BATCHES, PLURAL, TIMES
 from perflint.api.samples import (
     Turning,
@@ -31,7 +29,7 @@ from perflint.api.samples import (
     edge_of_items,
     feeds_itself,
     gives_the_same_in_batches,
-    handed_out,
+    hands_out_parts,
     is_of_module,
     is_of_nesting,
     is_of_own_size,
@@ -198,28 +196,11 @@ def _is_apart(turning: Turning, region: ast.AST, call: ast.Call, ctx: Context) -
     """Whether the samples are there before the loop, and the model stays the same in it."""
     if feeds_itself(call, region):
         return False
-    if turns_few_times(turning, ctx, 10) or shows_each(turning, ctx) or _comes_in_parts(turning, ctx):
+    if turns_few_times(turning, ctx, 10) or shows_each(turning, ctx) or hands_out_parts(turning, ctx):
         return False
     if any(CHANGED_BY_RUN.search(name) for name in names_in(region)) or changes_model(region, call):
         return False
-    return gives_the_same_in_batches(call, ctx) and not _goes_from_file_to_file(region, ctx)
-
-
-def _goes_from_file_to_file(region: ast.AST, ctx: Context) -> bool:
-    """Whether each turn decodes a file and writes its results to files, which takes longer than to run a model."""
-    calls = [part for part in ctx.walk(region) if isinstance(part, ast.Call)]
-    return any((ctx.target(call.func) or "") in loaders.FILE_READERS for call in calls) and any(
-        ctx.effects(call).does(Effect.FILES) for call in calls
-    )
-
-
-def _comes_in_parts(turning: Turning, ctx: Context) -> bool:
-    target, rows = ctx.text(turning.target), turning.iter
-    if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in ("enumerate", "tqdm"):
-        rows = rows.args[0] if rows.args else rows
-    if isinstance(rows, (ast.Name, ast.Attribute)) and name_of_whole(rows) in ("batch", "minibatch", "batch_samples"):
-        return bool(OVER_BATCHES.search(target))
-    return bool(OVER_BATCHES.search(target) or OVER_BATCHES.search(handed_out(turning.iter, ctx)))
+    return gives_the_same_in_batches(call, ctx) and not goes_from_file_to_file(region, ctx)
 
 
 def _is_several(made: ast.expr, ctx: Context) -> bool:

@@ -12,7 +12,7 @@ from perflint.analysis.gradients.escaping import (
     made_from_forwards,
     shown_as_text,
 )
-from perflint.analysis.gradients.evaluated_calls import may_evaluate, only_evaluates
+from perflint.analysis.gradients.evaluated_calls import is_first_forward, may_evaluate, only_evaluates
 from perflint.analysis.gradients.evaluating_callers import evaluated_by_callers
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
@@ -75,6 +75,7 @@ from perflint.analysis.gradients.optimized import steps_no_model
 from perflint.analysis.gradients.results import (
     Followed,
     forwards_behind,
+    forwards_read_by,
     has_no_graph,
     learns,
     may_hold_parameters,
@@ -86,6 +87,7 @@ from perflint.analysis.gradients.trained_after import (
     is_walked_again,
     trained_after,
 )
+from perflint.analysis.gradients.value_reads import read_for_values, walks_back_somewhere
 from perflint.analysis.gradients.walked_back import (
     goes_back,
     holds_walked_back,
@@ -145,6 +147,7 @@ __all__ = [
     "forward_behind",
     "forwards_behind",
     "forwards_of_loss",
+    "forwards_read_by",
     "goes_back",
     "goes_to_numpy",
     "gradients_in_reach",
@@ -161,6 +164,7 @@ __all__ = [
     "is_chosen_on_purpose",
     "is_differentiated",
     "is_evaluated_as_a_whole",
+    "is_first_forward",
     "is_forward",
     "is_given_counts",
     "is_itself_walked_back",
@@ -200,6 +204,7 @@ __all__ = [
     "only_shapes",
     "outlasting",
     "predicts",
+    "read_for_values",
     "reads_number",
     "refuses_fused",
     "run_by_helper",
@@ -217,6 +222,7 @@ __all__ = [
     "tells_of_modes",
     "trained_after",
     "value_of_sum",
+    "walks_back_somewhere",
     "wrapped_uncompiled",
     "zeroes_gradients",
 ]

@@ -25,7 +25,7 @@ from perflint.analysis.phases.loop_purpose import (
     trains_inside,
     tries_until,
 )
-from perflint.analysis.phases.turn_work import are_generated, encodes_items, runs_a_model
+from perflint.analysis.phases.turn_work import are_generated, encodes_items, goes_from_file_to_file, runs_a_model
 from perflint.analysis.values.built_texts import built_text, is_same_text
 from perflint.analysis.values.growing import (
     NUMPY_JOINS,
@@ -60,6 +60,7 @@ __all__ = [
     "drains",
     "encodes_items",
     "fills_spans",
+    "goes_from_file_to_file",
     "goes_over_a_handful",
     "goes_over_dimension",
     "goes_over_names_of_parts",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.analysis.frequency.handed_out import handed_out, is_several_texts, shows_each
+from perflint.analysis.frequency.handed_out import handed_out, hands_out_parts, is_several_texts, shows_each
 from perflint.analysis.frequency.per_item_calls import edge_of_items, loop_header
 from perflint.analysis.gradients.in_batches import changes_model, gives_the_same_in_batches
 from perflint.analysis.invariants.turn_dependence import (
@@ -35,6 +35,7 @@ __all__ = [
     "forward_of_prefix",
     "gives_the_same_in_batches",
     "handed_out",
+    "hands_out_parts",
     "inputs_of",
     "is_of_module",
     "is_of_nesting",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.transfers.copy_blocks import first_of_each_block
 from perflint.analysis.transfers.data_copies import DataCopy, data_copy_at
 from perflint.analysis.transfers.destinations import goes_to_accelerator, type_of
 from perflint.analysis.transfers.host_copies import (
@@ -47,6 +48,7 @@ __all__ = [
     "data_copy_at",
     "drawn_by",
     "dtype_of",
+    "first_of_each_block",
     "goes_to_accelerator",
     "goes_to_device",
     "holds_arrays",

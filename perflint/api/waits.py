@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.asked_for import is_asked_for
 from perflint.analysis.waits.by_element import TurnRead, read_by_turns, reads_each_element
 from perflint.analysis.waits.clocked import is_measurement, reads_clock_behind, trains
@@ -17,9 +18,11 @@ from perflint.analysis.waits.cost import (
     waits_spared_by,
 )
 from perflint.analysis.waits.counts import COUNTING_NAMES, Count, Counted, counted_at
+from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.host_search import in_host_search
+from perflint.analysis.waits.host_work import in_forward, region_of, works_on_host
 from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
@@ -37,14 +40,9 @@ from perflint.analysis.waits.reads import (
     Read,
     certainty_on_device,
     device_read,
-    in_forward,
-    is_exceptional,
     is_on_device,
     is_unknown_in_step,
     kind_on_device,
-    region_of,
-    uses_accelerator,
-    works_on_host,
 )
 from perflint.analysis.waits.repeated_reads import read_before, reads_after
 from perflint.analysis.waits.rows import whole_of_rows

@@ -11,8 +11,9 @@ from perflint.analysis.feasibility.device_branches import is_without_cuda
 from perflint.analysis.feasibility.hardware import asks_hardware
 from perflint.analysis.transfers.redundant import copied_before, cut_later
 from perflint.analysis.waits.clocked import reads_clock_behind
+from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.guarded import used_under_guard
-from perflint.analysis.waits.reads import device_read, is_exceptional
+from perflint.analysis.waits.reads import device_read
 from perflint.analysis.waits.repeated_reads import read_before
 from perflint.analysis.waits.truth_tests import certainty_asked
 from perflint.analysis.waits.value_uses import Use, use_of

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.model_calls import name_of_whole
 from perflint.analysis.invariants.turn_dependence import Turning
 from perflint.analysis.naming.data import SEVERAL_TEXTS
+from perflint.analysis.naming.loops import OVER_BATCHES
 from perflint.analysis.naming.phases import TO_SHOW
 from perflint.ir.notation import last_name
 
@@ -45,3 +47,12 @@ def is_several_texts(text: ast.expr, ctx: FileFacts) -> bool:
         if isinstance(item, ast.Subscript) and isinstance(item.slice, ast.Slice):
             return True
     return isinstance(text, (ast.Name, ast.Attribute)) and bool(SEVERAL_TEXTS.search(last_name(text)))
+
+
+def hands_out_parts(turning: Turning, ctx: FileFacts) -> bool:
+    target, rows = ctx.text(turning.target), turning.iter
+    if isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.func.id in ("enumerate", "tqdm"):
+        rows = rows.args[0] if rows.args else rows
+    if isinstance(rows, (ast.Name, ast.Attribute)) and name_of_whole(rows) in ("batch", "minibatch", "batch_samples"):
+        return bool(OVER_BATCHES.search(target))
+    return bool(OVER_BATCHES.search(target) or OVER_BATCHES.search(handed_out(turning.iter, ctx)))

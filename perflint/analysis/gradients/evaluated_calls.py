@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.names.refs import Scope
 from perflint.ir.calls import callee_name
 
@@ -44,3 +45,14 @@ def only_evaluates(call: ast.Call, function: ast.stmt, ctx: FileFacts) -> bool:
         for part in ctx.tree.own(statement)
     )
     return evaluates and not ctx.program.trains(ctx.scope(call))
+
+
+def is_first_forward(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether no forward stands before this one in its function: one `with` serves all."""
+    function = ctx.tree.function_of(node) or ctx.tree.module
+    forwards = (
+        (part.lineno, part.col_offset)
+        for part in ctx.walk(function)
+        if isinstance(part, ast.Call) and is_model_call(part, ctx) and not ctx.grad_off(part)
+    )
+    return (node.lineno, node.col_offset) == min(forwards, default=(0, 0))

@@ -14,6 +14,7 @@ from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS
 from perflint.ir.calls import callee_name
 from perflint.torch_model import tensors
 
+_DEPTH = 7
 #: End a graph: what comes out has no gradient.
 _DETACHERS = frozenset({"detach", "detach_"})
 #: Read values or make some through which no gradient flows.
@@ -253,3 +254,11 @@ def _augmented(function: ast.AST, ctx: FileFacts) -> frozenset[str]:
     return frozenset(
         part.target.id for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
     )
+
+
+def forwards_read_by(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
+    """The forwards behind `x.argmax()` and `torch.argmax(x)`."""
+    if ctx.target(node.func) == f"torch.{callee_name(node)}":
+        yield from forwards_behind(node.args[0], ctx, _DEPTH, computed=True) if node.args else ()
+    elif isinstance(node.func, ast.Attribute):
+        yield from forwards_behind(node.func.value, ctx, _DEPTH, computed=True)

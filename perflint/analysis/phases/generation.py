@@ -10,7 +10,7 @@ from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.naming.phases import GENERATES, MAKES_SAMPLES, SERVER
 from perflint.analysis.phases.loop_purpose import names_in
-from perflint.analysis.waits.reads import in_forward
+from perflint.analysis.waits.host_work import in_forward
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name

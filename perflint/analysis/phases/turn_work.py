@@ -16,6 +16,8 @@ from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
+from perflint.torch_model import loaders
+from perflint.torch_model.effects import Effect
 
 _CUTS = frozenset("chunk split tensor_split unbind split_with_sizes".split())
 #: How models of speech and of series say that they generate.
@@ -69,3 +71,11 @@ def _encodes(call: ast.Call) -> bool:
         return False
     models = [*call.args, *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
     return any(ENCODER.search(last_name(item)) for item in models)
+
+
+def goes_from_file_to_file(region: ast.AST, ctx: FileFacts) -> bool:
+    """Whether each turn decodes a file and writes its results to files, which takes longer than to run a model."""
+    calls = [part for part in ctx.walk(region) if isinstance(part, ast.Call)]
+    return any((ctx.target(call.func) or "") in loaders.FILE_READERS for call in calls) and any(
+        ctx.effects(call).does(Effect.FILES) for call in calls
+    )

@@ -14,14 +14,10 @@ from perflint.analysis.phases.seldom import hands_over, is_empty_case, is_export
 from perflint.analysis.transfers.host_data import certainty_of_host
 from perflint.analysis.values.implicit_copies import copied_data, indices_of, written_element
 from perflint.analysis.values.kind import Place, Tag
-from perflint.analysis.waits.reads import (
-    certainty_on_device,
-    in_forward,
-    is_exceptional,
-    is_on_device,
-    uses_accelerator,
-    works_on_host,
-)
+from perflint.analysis.waits.accelerators import uses_accelerator
+from perflint.analysis.waits.exceptional import is_exceptional
+from perflint.analysis.waits.host_work import in_forward, works_on_host
+from perflint.analysis.waits.reads import certainty_on_device, is_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
 

@@ -22,7 +22,8 @@ from perflint.analysis.transfers.moves import (
 )
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
-from perflint.analysis.waits.reads import in_forward, uses_accelerator
+from perflint.analysis.waits.accelerators import uses_accelerator
+from perflint.analysis.waits.host_work import in_forward
 from perflint.finding import Confidence, Heat
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
 from perflint.torch_model import tensors

@@ -10,7 +10,8 @@ from perflint.analysis.naming.values import BOOLEAN_TEXT
 from perflint.analysis.transfers.data_copies import DataCopy
 from perflint.analysis.values.implicit_copies import indices_of
 from perflint.analysis.values.kind import Place, Tag
-from perflint.analysis.waits.reads import in_forward, kind_on_device
+from perflint.analysis.waits.host_work import in_forward
+from perflint.analysis.waits.reads import kind_on_device
 from perflint.ir.calls import callee_name
 
 #: What may be an index of many places; numbers and slices are not.

@@ -11,16 +11,11 @@ from perflint.analysis.naming.loops import LENGTH_LIMIT
 from perflint.analysis.phases.generation import beside_generation
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.host_values import asks_the_host
+from perflint.analysis.waits.host_work import works_on_host
 from perflint.analysis.waits.numbers import bounds, certainty_of_bound, may_be_tensor
-from perflint.analysis.waits.reads import (
-    READ_NAMES,
-    certainty_on_device,
-    device_read,
-    is_exceptional,
-    is_unknown_in_step,
-    works_on_host,
-)
+from perflint.analysis.waits.reads import READ_NAMES, certainty_on_device, device_read, is_unknown_in_step
 from perflint.analysis.waits.truth_tests import is_asked, leaves, tests
 from perflint.ir.calls import callee_name, is_constant
 from perflint.syntax.walk import walk

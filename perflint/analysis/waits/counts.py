@@ -9,9 +9,10 @@ from typing import NamedTuple
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE
 from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.known_sizes import knows_size, selects_often
 from perflint.analysis.waits.masks import selects_on_device
-from perflint.analysis.waits.reads import in_forward, is_on_device, kind_on_device
+from perflint.analysis.waits.reads import is_on_device, kind_on_device
 from perflint.ir.calls import argument, callee_name, keyword
 from perflint.torch_model import tensors
 

@@ -6,7 +6,8 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Place, Tag
-from perflint.analysis.waits.reads import in_forward, is_on_device
+from perflint.analysis.waits.host_work import in_forward
+from perflint.analysis.waits.reads import is_on_device
 from perflint.ir.calls import argument, callee_name, is_constant, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors

@@ -8,7 +8,8 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.values import MASK
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import Place, Tag
-from perflint.analysis.waits.reads import in_forward, is_on_device
+from perflint.analysis.waits.host_work import in_forward
+from perflint.analysis.waits.reads import is_on_device
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.torch_model import tensors

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.model_calls import is_model_call
-from perflint.analysis.naming.data import TRANSFORMS_FILE
 from perflint.analysis.naming.phases import (
     DEBUGGING_FILE,
-    EXPORTING_FILE,
-    FOR_PEOPLE,
-    KEEPS_FILES,
-    KERNEL_SOURCE,
-    LOOKS_FOR_RATE,
     MAKES_OUTPUT,
-    RENDERS,
-    WORKS_ON_RESULTS,
-    WRITER_CLASS,
 )
 from perflint.analysis.naming.values import MAPPING_OF_TENSORS, ON_HOST, TENSOR_TYPE
-from perflint.analysis.phases.rate_finders import sweeps_rate
 from perflint.analysis.transfers.moves import only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
+from perflint.analysis.waits.accelerators import ACCELERATOR_WORDS, uses_accelerator
 from perflint.analysis.waits.host_values import is_of_host, speaks_of_arrays
-from perflint.finding import Confidence, Heat
-from perflint.ir import guards
+from perflint.analysis.waits.host_work import in_forward, region_of
+from perflint.analysis.waits.losses import is_loss, without_reductions
+from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
@@ -46,19 +36,8 @@ _ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
 #: Methods of a gradient scaler that read its scale.
 _SCALER_READS = ("get_scale", "state_dict")
 READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS)
-#: Words that code which means to run on an accelerator cannot do without.
-_ACCELERATOR_WORDS = frozenset(
-    "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
-    "get_device non_blocking".split()
-)
-#: Methods of a tensor that give a tensor on the same device.
-_KEEPS_DEVICE = frozenset("detach mean sum clone float double view reshape squeeze".split())
 _BACKWARD = ("backward", "manual_backward")
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
-_OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad", "warp"})
-#: How far a loss is followed from what is back-propagated.
-_LINKS = 3
-_LOSS_MAKERS = ("loss", "criterion", "objective", "model", "net", "compute_loss", "loss_fn", "module", "engine")
 
 
 class Read(NamedTuple):
@@ -207,11 +186,11 @@ def _means_accelerator(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the file, or one that leads to it, means to run on an accelerator, or is a library's, or the iteration
     trains a model of such a program.
     """
-    if ctx.mentions(*_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops:
+    if ctx.mentions(*ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops:
         return True
     _, route, _ = ctx.heat_and_route(node)
     around = {hop.path for hop in route} | {edge.caller.path for edge in ctx.program.callers(ctx.scope(node))}
-    if ctx.program.mentions(_ACCELERATOR_WORDS, sorted(around)):
+    if ctx.program.mentions(ACCELERATOR_WORDS, sorted(around)):
         return True
     return any(isinstance(part, ast.Call) and callee_name(part) in _BACKWARD for part in ctx.walk(region_of(node, ctx)))
 
@@ -237,7 +216,7 @@ def _is_out_of_graph(value: ast.expr, ctx: FileFacts) -> bool:
 
 def _as_it_was(value: ast.expr, ctx: FileFacts) -> ast.expr:
     """`loss` of `loss.detach()` in a step of training. What a hook or a forward detaches, it keeps for later."""
-    whole = _without_reductions(value)
+    whole = without_reductions(value)
     if "loss" in ctx.text(whole).lower() or (ctx.role(value) == "train" and not in_forward(value, ctx)):
         return whole
     return value
@@ -353,222 +332,5 @@ def _is_beside_input(value: ast.expr, ctx: FileFacts) -> bool:
     return any(item is not None and TENSOR_TYPE.search(ctx.text(item)) for item in others)
 
 
-def uses_accelerator(ctx: FileFacts) -> bool:
-    """Whether the program means to run torch on an accelerator at all, in this file too. A library without loops over
-    batches or steps runs where the tensors of its users are.
-    """
-    means_to = ctx.program.mentions(_ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops
-    return means_to and not _is_of_another_library(ctx)
-
-
-def _is_of_another_library(ctx: FileFacts) -> bool:
-    """Whether a file computes with a library that has tensors of its own, whose methods go by the same names."""
-    tops = {target.partition(".")[0] for target in ctx.summary.imports.values()}
-    return not tops.isdisjoint(_OTHER_LIBRARIES) and "torch" not in tops
-
-
 def _may_be_on_device(kind: Kind) -> bool:
     return not kind.known or (kind.tag is Tag.TENSOR and kind.place is Place.UNKNOWN)
-
-
-def is_loss(value: ast.expr, ctx: FileFacts) -> bool:
-    """Whether something unknown is the loss of a step: back-propagated here, a part or a sum of what is, or made by a
-    criterion and named so.
-    """
-    value = _without_reductions(value)
-    if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
-        return False
-    if ctx.text(value) in ctx.once(_losses, ctx.tree.function_of(value) or ctx.tree.module):
-        return True
-    if "loss" not in ctx.text(value).rpartition(".")[2].lower():
-        return False
-    for origin in ctx.inference.origins(value):
-        maker = _without_reductions(origin.value if isinstance(origin, ast.Attribute) else origin)
-        if not isinstance(maker, ast.Call) or not _makes_loss(maker):
-            return False
-    return True
-
-
-def _without_reductions(value: ast.expr) -> ast.expr:
-    """`loss` of `loss.detach().mean()`."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and callee_name(value) in _KEEPS_DEVICE:
-        value = value.func.value
-    return value
-
-
-def _makes_loss(call: ast.Call) -> bool:
-    name = callee_name(call).strip("_").lower()
-    return name.endswith(_LOSS_MAKERS) or name.startswith("criterion")
-
-
-def _losses(function: ast.AST, ctx: FileFacts) -> set[str]:
-    """What is back-propagated in a function, with the parts and the sums of it that are called so."""
-    nodes = list(walk(function))
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BACKWARD:
-            scaled = node.func.value.args if isinstance(node.func.value, ast.Call) else ()
-            found.update(ctx.text(part) for part in (node.func.value, *node.args, *scaled))
-    if not found:
-        return found
-    sums = [
-        (ctx.text(target), {ctx.text(part) for part in _terms(node.value)})
-        for node in nodes
-        if isinstance(node, (ast.Assign, ast.AugAssign))
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-    ]
-    for _ in range(_LINKS):
-        for target, terms in sums:
-            if target in found:
-                found.update(term for term in terms if "loss" in term.lower())
-            elif "loss" in target.lower() and terms & found:
-                found.add(target)
-    return found
-
-
-def _terms(value: ast.expr) -> Iterator[ast.expr]:
-    """The names that a value is computed from without leaving the device: `a` and `b` of `a.detach() + b * 2`."""
-    value = _without_reductions(value)
-    if isinstance(value, ast.BinOp):
-        yield from _terms(value.left)
-        yield from _terms(value.right)
-    elif isinstance(value, (ast.Name, ast.Attribute)):
-        yield value
-
-
-def is_exceptional(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether `node` runs only when something went wrong, in a handler or in the words of an error, or only when an
-    every-N test to its left is true: `step % 100 == 0 and not finite`. Or where a batch lacks what it gives as a rule.
-    """
-    if any(_is_seldom(test, ctx, holds=holds) for test, holds in ctx.conditions(node, exits=False)):
-        return True
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return False
-        if isinstance(outer, (ast.Raise, ast.ExceptHandler)) or (isinstance(outer, ast.Assert) and child is outer.msg):
-            return True
-        child = outer
-    return False
-
-
-def _is_seldom(test: ast.expr, ctx: FileFacts, *, holds: bool) -> bool:
-    """Whether a test of a branch, or to the left in `and` and `or`, comes out so on few steps."""
-    outer = ctx.tree.parent(test)
-    if isinstance(outer, ast.BoolOp):
-        decides = guards.classify if holds else guards.classify_negated
-        return decides(test) is not None
-    if isinstance(outer, ast.IfExp):
-        return not holds and _looks_up(test)
-    return holds and isinstance(outer, ast.If) and _fills_once(outer, ctx)
-
-
-def _fills_once(branch: ast.If, ctx: FileFacts) -> bool:
-    """`if scale is None: scale = ...` in a loop that does not empty it again: the first turn only."""
-    test = branch.test
-    if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is) and isinstance(test.left, ast.Name)):
-        return False
-    loops = ctx.tree.loops_around(branch)
-    if not loops or not isinstance(test.comparators[0], ast.Constant) or test.comparators[0].value is not None:
-        return False
-    name = test.left.id
-    inside = {id(part) for part in walk(branch)}
-    stores = [
-        part
-        for part in walk(loops[0])
-        if isinstance(part, ast.Name) and part.id == name and isinstance(part.ctx, ast.Store)
-    ]
-    return bool(stores) and all(id(part) in inside for part in stores)
-
-
-def _looks_up(test: ast.expr) -> bool:
-    """`"tokens" in batch`: what is computed otherwise stands in for what a batch gives as a rule."""
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.In)
-        and isinstance(test.left, ast.Constant)
-        and isinstance(test.left.value, str)
-    )
-
-
-def works_on_host(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
-    function = ctx.tree.function_of(node)
-    if function is not None and LOOKS_FOR_RATE.search(function.name):
-        return True
-    if function is not None and FOR_PEOPLE.search(function.name) and not _renders_to_learn(function, node, ctx):
-        return True
-    if function is not None and sweeps_rate(function):
-        return True
-    if _is_kernel_source(node, ctx) or _is_kept_in_file(node, ctx):
-        return True
-    if TRANSFORMS_FILE.search(ctx.path) and ctx.role(node) != "train":
-        return True
-    around = ctx.tree.class_of(node)
-    file = ctx.path.rpartition("/")[2]
-    if LOOKS_FOR_RATE.search(around.name if around is not None else file) or is_only_inference(node, ctx):
-        return True
-    return ctx.role(node) == "data" and not in_forward(node, ctx)
-
-
-def _renders_to_learn(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST, ctx: FileFacts) -> bool:
-    """`render_rays` in a training step: what it makes is compared with a picture, and walked back through."""
-    return bool(RENDERS.search(function.name)) and ctx.role(node) == "train" and not ctx.grad_off(node)
-
-
-def _is_kernel_source(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether a compiler of another language reads the function around `node`."""
-    return any(
-        KERNEL_SOURCE.search(ctx.text(item))
-        for outer in ctx.tree.ancestors(node)
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for item in outer.decorator_list
-    )
-
-
-def _is_kept_in_file(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether `node` belongs to what writes a checkpoint or makes a model ready to be exported."""
-    around = ctx.tree.class_of(node)
-    if EXPORTING_FILE.search(ctx.path) or (around is not None and WRITER_CLASS.search(around.name)):
-        return True
-    _, route, _ = ctx.heat_and_route(node)
-    return any(KEEPS_FILES.search(hop.text.rpartition(".")[2]) for hop in route[1:] if " " not in hop.text)
-
-
-def is_only_inference(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether nothing but its being a module's forward makes this hot, and that forward switches gradients off around
-    a whole model, or works on what one gave: it makes results for people, and no loop is known that waits for them.
-    Tables of positions are made without gradients as well, on every step.
-    """
-    if ctx.role(node) != "forward" or not ctx.grad_off(node):
-        return False
-    function = ctx.tree.function_of(node)
-    while function is not None and function.name != "forward":
-        function = ctx.tree.function_of(ctx.tree.parent(function) or function)
-    if function is None or not any("no_grad" in ctx.text(item) for item in function.decorator_list):
-        return False
-    around = ctx.tree.class_of(function)
-    if around is not None and WORKS_ON_RESULTS.search(around.name):
-        return True
-    return any(isinstance(part, ast.Call) and is_model_call(part, ctx) for part in ctx.walk(function))
-
-
-def region_of(node: ast.AST, ctx: FileFacts) -> ast.AST:
-    """The code that runs once per step around `node`: its innermost hot loop, else its function."""
-    for loop in ctx.loops(node):
-        if ctx.body_heat(loop) >= Heat.STEP:
-            return loop
-    return ctx.tree.function_of(node) or ctx.tree.module
-
-
-def in_forward(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether `node` belongs to the forward pass of a module, in its own function or through a call, or to a function
-    of a library that one calls.
-    """
-    function = ctx.tree.function_of(node)
-    if ctx.role(node) in ("forward", "metric") or (function is not None and function.name == "forward"):
-        return True
-    if ctx.program.is_in_forward(ctx.scope(node)):
-        return True
-    _, route, _ = ctx.heat_and_route(node)
-    return any(re.search(r"\bforward\b", hop.text) for hop in route)

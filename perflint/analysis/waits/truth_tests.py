@@ -11,15 +11,12 @@ from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.values import HOLDS_LENGTHS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.accelerators import uses_accelerator
+from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.host_values import ARRAYS, asks_the_host
-from perflint.analysis.waits.reads import (
-    certainty_on_device,
-    in_forward,
-    is_exceptional,
-    is_loss,
-    is_unknown_in_step,
-    uses_accelerator,
-)
+from perflint.analysis.waits.host_work import in_forward
+from perflint.analysis.waits.losses import is_loss
+from perflint.analysis.waits.reads import certainty_on_device, is_unknown_in_step
 from perflint.finding import Confidence
 from perflint.syntax.walk import walk
 

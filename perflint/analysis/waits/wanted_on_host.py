@@ -12,7 +12,9 @@ from perflint.analysis.naming.phases import CHOOSES, DECODES, KEEPS_EXPERIENCE, 
 from perflint.analysis.phases.memory_pressure import is_load_shedding
 from perflint.analysis.waits.arrays_told import only_tells
 from perflint.analysis.waits.host_search import is_read_for_search
-from perflint.analysis.waits.reads import READ_NAMES, Read, device_read, in_forward, is_loss, region_of
+from perflint.analysis.waits.host_work import in_forward, region_of
+from perflint.analysis.waits.losses import is_loss
+from perflint.analysis.waits.reads import READ_NAMES, Read, device_read
 from perflint.analysis.waits.repeated_reads import read_before
 from perflint.analysis.waits.value_uses import later_uses
 from perflint.finding import Heat

@@ -1,0 +1,41 @@
+"""Forwards of whose results only the values are read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.evaluation_loops import is_evaluated_as_a_whole
+from perflint.analysis.gradients.in_reach import ASKING
+from perflint.analysis.gradients.results import Followed, forwards_read_by, has_no_graph, learns
+from perflint.analysis.gradients.ways_without import is_switched_off_by_some, may_run_without_gradients
+from perflint.finding import Heat
+
+#: Words that a program has which walks a graph back somewhere, itself or through a framework.
+_WALKS = ASKING | frozenset(
+    "backward manual_backward autograd grad functional_call requires_grad_ set_grad_enabled Trainer LightningModule "
+    "Fabric Accelerator Optimizer optim SFTTrainer Seq2SeqTrainer".split()
+)
+_DEPTH = 7
+
+
+def walks_back_somewhere(ctx: FileFacts) -> bool:
+    """Whether the program walks a graph back anywhere, itself or through a framework."""
+    return ctx.program.mentions(_WALKS)
+
+
+def read_for_values(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
+    """The forwards of a step behind a read of values, whose results are never used for more than that; not those that
+    are looked at as a part of what is around them, or that may run without gradients.
+    """
+    if ctx.grad_off(node) or (ctx.role(node) == "forward" and is_switched_off_by_some(ctx.scope(node), ctx)):
+        return
+    for forward in set(forwards_read_by(node, ctx)):
+        if ctx.heat(forward) < Heat.STEP or not learns(forward, ctx) or has_no_graph(forward, ctx):
+            continue
+        if is_evaluated_as_a_whole(forward, ctx) or (ctx.role(forward) == "texts" and not walks_back_somewhere(ctx)):
+            continue
+        followed = Followed(ctx, by_value=True)
+        if followed.ends(forward, _DEPTH) and not followed.detached and not may_run_without_gradients(forward, ctx):
+            yield forward

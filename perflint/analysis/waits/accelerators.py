@@ -1,0 +1,26 @@
+"""Whether the program means to run torch on an accelerator."""
+
+from __future__ import annotations
+
+from perflint.analysis.file_facts import FileFacts
+
+#: Words that code which means to run on an accelerator cannot do without.
+ACCELERATOR_WORDS = frozenset(
+    "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
+    "get_device non_blocking".split()
+)
+_OTHER_LIBRARIES = frozenset({"paddle", "tensorflow", "jax", "mindspore", "mxnet", "oneflow", "tinygrad", "warp"})
+
+
+def uses_accelerator(ctx: FileFacts) -> bool:
+    """Whether the program means to run torch on an accelerator at all, in this file too. A library without loops over
+    batches or steps runs where the tensors of its users are.
+    """
+    means_to = ctx.program.mentions(ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops
+    return means_to and not _is_of_another_library(ctx)
+
+
+def _is_of_another_library(ctx: FileFacts) -> bool:
+    """Whether a file computes with a library that has tensors of its own, whose methods go by the same names."""
+    tops = {target.partition(".")[0] for target in ctx.summary.imports.values()}
+    return not tops.isdisjoint(_OTHER_LIBRARIES) and "torch" not in tops

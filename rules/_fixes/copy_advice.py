@@ -1,0 +1,64 @@
+"""What to do about data that a step copies to the device."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.api import Context, Fix, Provenance, Tag, is_from
+from perflint.api.invariants import is_number, is_step_constant, single
+from perflint.api.transfers import Copy, DataCopy, What, sized_type
+
+from .copy_fixes import copied_without_waiting
+from .filled import filled_on_device, filled_text
+
+
+def advice_for_copy(copy: Copy, ctx: Context) -> str:
+    """What to do about what is copied."""
+    if copy.what is What.MADE:
+        makers = list(dict.fromkeys(ctx.text(call.func) for call in copy.origin.made))
+        where = ctx.tree.function_of(copy.origin.made[0])
+        place = "" if where is ctx.tree.function_of(copy.call) or where is None else f" in `{where.name}`"
+        return f"Create it on the device: pass `device=` to `{'`, `'.join(makers[:2])}`{place}."
+    sizes = sized_type(copy, ctx)
+    if sizes:
+        return f"Create it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
+    if (work := _computed_by(copy, ctx)) is not None:
+        return f"Move what it is computed from to the device, and call `{work}` there."
+    text = ctx.text(copy.call)
+    call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
+    if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
+        return f"Write `{call}`, with `pin_memory=True` in the loader."
+    if copy.value.tag is Tag.BATCH:
+        return f"Write `{call}`."
+    return f"Write `{call}`, and pin large tensors first (`.pin_memory()`)."
+
+
+def _computed_by(copy: Copy, ctx: Context) -> str | None:
+    """The function whose result on the host is moved, rather than a batch: `F.interpolate`."""
+    origins = ctx.inference.origins(copy.moved)
+    made = origins[0] if len(origins) == 1 else None
+    if not isinstance(made, ast.Call) or not (ctx.target(made.func) or "").startswith("torch.nn.functional."):
+        return None
+    return ctx.text(made.func)
+
+
+def _is_one_number(copy: DataCopy, ctx: Context) -> bool:
+    return is_number(single(copy.data), ctx)
+
+
+def fix_for_data(copy: DataCopy, ctx: Context) -> Fix | None:
+    if not isinstance(copy.node, ast.Call):
+        return None
+    filled = filled_on_device(copy.node, ctx) if _is_one_number(copy, ctx) else None
+    return filled or copied_without_waiting(copy.node, ctx)
+
+
+def advice_for_data(copy: DataCopy, ctx: Context) -> str:
+    """What to do about numbers that a constructor or an assignment copies."""
+    if not isinstance(copy.node, ast.Call):
+        return "Collect the numbers in a list, and copy them once: `torch.tensor(rows).to(device, non_blocking=True)`."
+    if _is_one_number(copy, ctx):
+        filled = " ".join(filled_text(copy.node, ctx).split())
+        return f"Pass the Python number if the operation accepts it, or write `{filled}`."
+    words = "Copy without blocking: `torch.tensor(...).to(device, non_blocking=True)`"
+    return f"{words}, or copy once if it never changes." if is_step_constant(copy.data, ctx) else f"{words}."
