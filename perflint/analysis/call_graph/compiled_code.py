@@ -26,6 +26,7 @@ def _is_under_tracing_test(node: ast.AST, ctx: FileFacts) -> bool:
 
 
 def asks_for_tracing(test: ast.expr) -> bool:
+    """Whether a test holds only where code is traced, or only where it is not."""
     return any(
         isinstance(part, ast.Call)
         and (part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", ""))

@@ -41,6 +41,7 @@ def _variable(name: ast.expr, value: ast.expr) -> tuple[str, str] | None:
 
 
 def debug_switch(node: ast.AST, ctx: FileFacts) -> tuple[str, str] | None:
+    """A call that switches a debugging mode on: what is written, and what it costs."""
     assert isinstance(node, ast.Call)
     name = callee_name(node)
     if name in ("setdefault", "putenv", "update"):

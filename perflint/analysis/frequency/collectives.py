@@ -13,6 +13,7 @@ _TARGETS = tuple(f"torch.distributed.{name}" for name in COLLECTIVES)
 
 
 def is_collective(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a call exchanges a tensor between all processes."""
     if not isinstance(node, ast.Call) or not ctx.is_call_of(node, *_TARGETS):
         return False
     later = keyword(node, "async_op")

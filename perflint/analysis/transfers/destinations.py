@@ -12,6 +12,7 @@ from perflint.ir.calls import callee_name, keyword
 
 
 def goes_to_accelerator(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a move goes to an accelerator, or in hot code to where one is as a rule."""
     kind = ctx.kind(node)
     if kind.on_accelerator:
         return True

@@ -93,5 +93,6 @@ def _steps(rows: ast.expr) -> bool:
 
 
 def inputs_of(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
+    """The calls that all inputs of a call come from."""
     for value in [*node.args, *(item.value for item in node.keywords)]:
         yield from _origins(value, ctx)

@@ -37,7 +37,7 @@ _WAITING = (
 _SHORT_CIRCUITS = frozenset({"cpu", "mps"})
 
 
-class _Region(NamedTuple):
+class Region(NamedTuple):
     """The source between two readings of a clock, as (line, column) pairs; two pieces where it runs round a loop."""
 
     pieces: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
@@ -47,7 +47,7 @@ class _Region(NamedTuple):
         return any(start < place < end for start, end in self.pieces)
 
 
-def timed_region(node: ast.BinOp, ctx: FileFacts) -> _Region | None:
+def timed_region(node: ast.BinOp, ctx: FileFacts) -> Region | None:
     """The source between the two readings of a clock that are subtracted."""
     if not isinstance(node.right, ast.Name):
         return None
@@ -93,17 +93,17 @@ def _place(node: ast.AST) -> tuple[int, int]:
     return (node.lineno, node.col_offset)  # type: ignore[attr-defined]
 
 
-def _between(starts: Sequence[ast.Assign], end: tuple[int, int], node: ast.AST, ctx: FileFacts) -> _Region | None:
+def _between(starts: Sequence[ast.Assign], end: tuple[int, int], node: ast.AST, ctx: FileFacts) -> Region | None:
     before = max((_place(item) for item in starts if _place(item) < end), default=None)
     for loop in ctx.loops(node)[:1]:
         again = [_place(item) for item in starts if _place(item) > end and loop in ctx.loops(item)]
         if again and (before is None or before < _place(loop)):
             stop = (loop.end_lineno or loop.lineno, loop.end_col_offset or 0)
-            return _Region(((max(again), stop), (_place(loop.body[0]), end)))
-    return None if before is None else _Region(((before, end),))
+            return Region(((max(again), stop), (_place(loop.body[0]), end)))
+    return None if before is None else Region(((before, end),))
 
 
-def unfinished_work(region: _Region, node: ast.AST, ctx: FileFacts) -> ast.Call | None:
+def unfinished_work(region: Region, node: ast.AST, ctx: FileFacts) -> ast.Call | None:
     """The last call that keeps the device busy when the clock is read; None where anything may have waited for it."""
     function = ctx.tree.function_of(node) or ctx.tree.module
     work: ast.Call | None = None
