@@ -13,6 +13,10 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
+    argument,
+    callee_name,
+    is_constant,
+    last_name,
 )
 from perflint.api.processes import (
     clips_each_time,
@@ -99,16 +103,29 @@ class DdpSyncEveryMicrobatch(Rule):
         certainty = trains_under_ddp(ctx) if step else None
         if step is None or certainty is None or minds_reductions(node, ctx) or clips_each_time(node, ctx):
             return
+        single = _is_one_by_default(step, ctx)
         yield self.finding(
             node,
             ctx,
             f"`{_short(node, ctx)}` {ctx.heat(node).phrase} and all-reduces gradients each time; only the last "
-            "micro-batch of a step needs it.",
+            f"micro-batch of a step needs it.{' By default a step has one.' if single else ''}",
+            impact=Impact.MEDIUM if single else Impact.HIGH,
             advice="Run the forward and backward passes of all but the last micro-batch under `no_sync()`.",
             confidence=certainty,
             related=(ctx.hop(step, "the optimizer step of these micro-batches"),),
             block=step,
         )
+
+
+def _is_one_by_default(step: ast.AST, ctx: Context) -> bool:
+    """Whether the optimizer's step stands under a test of a number that is 1 unless somebody sets it."""
+    parts = [part for test, _ in ctx.conditions(step) for part in ctx.walk(test)]
+    options = [last_name(part) for part in parts if isinstance(part, ast.Attribute)]
+    defaults = [ctx.program.whole.option_defaults(name, ctx.path) for name in options]
+    asked = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) == "get"]
+    return any(set(found) == {1} for found in defaults) or any(
+        is_constant(argument(part, 1, "default"), 1) for part in asked
+    )
 
 
 def _is_backward(node: ast.Call) -> bool:

@@ -69,7 +69,8 @@ class RespawnedWorkers(Rule):
     Not reported
 
     - Loaders that are iterated once, or over an endless sampler.
-    - Long epochs with fewer than eight forked workers, where the start-up time is negligible.
+    - Long epochs with fewer than eight forked workers, where the start-up time is negligible, and runs of few epochs
+      (up to 50 of many workers, up to 10 of short epochs).
     - Programs that pass the epoch to the dataset, and loaders whose number of workers is 0 by default.
 
     Known limitations

@@ -17,6 +17,8 @@ _SPAWNING = ("spawn", "forkserver")
 _MANY = 8
 #: Of so many passes all starts together take less than half a minute.
 _FEW_PASSES = 50
+#: So many starts of a few workers take a second of a whole run.
+_HANDFUL = 10
 
 
 def starts_show(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -> bool:
@@ -28,10 +30,10 @@ def starts_show(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -> boo
     )
 
 
-def _is_seldom(loop: Run, ctx: FileFacts) -> bool:
+def _is_seldom(loop: Run, ctx: FileFacts, few: int = _FEW_PASSES) -> bool:
     """Whether a whole run, however long, starts the workers a few times: half a second each."""
     passes = most_passes(loop, ctx)
-    return passes is not None and passes <= _FEW_PASSES
+    return passes is not None and passes <= few
 
 
 def has_short_passes(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -> bool:
@@ -44,7 +46,12 @@ def has_short_passes(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -
         return False
     if not (any(loop.again for loop in loops) if loops else asked or is_repeated(call, ctx)):
         return False
-    if (samples and not asked) or spawns_workers(call, ctx):
+    if spawns_workers(call, ctx):
+        return True
+    again = [loop for loop in loops if loop.again]
+    if again and all(_is_seldom(loop, ctx, _HANDFUL) for loop in again):
+        return False
+    if samples and not asked:
         return True
     if is_tiny(call, ctx) or (is_small(call, ctx) and any(use(loop, ctx) == "look" for loop in loops)):
         return True
