@@ -37,6 +37,30 @@ def test_functions_that_return_each_other_end() -> None:
     assert program.heat(Scope("main.py", "f0")) is Heat.ONCE
 
 
+def test_functions_that_hand_on_one_argument_less_or_more_each_time_end() -> None:
+    text = """
+class Tree:
+    def fold(self, first, *others):
+        first.run()
+        return self.unfold(first, *others)
+
+    def unfold(self, *others):
+        return self.fold(*others)
+
+    def grow(self, *others):
+        return self.grow(*others, Tree())
+
+    def shrink(self, first, second, *others):
+        second.run()
+        return self.shrink(first, *others)
+
+Tree().fold(1, *parts)
+Tree().shrink(1, 2, Tree())
+"""
+    program = program_of(main=text)
+    assert program.heat(Scope("main.py", "Tree.unfold")) is Heat.ONCE
+
+
 def test_circular_bases_imports_and_aliases_end() -> None:
     program = program_of(
         a="from b import B, x\nclass A(B):\n    def run(self):\n        self.run()\n        x()\n",

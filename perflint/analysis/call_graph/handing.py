@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.names.refs import Scope
 from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Value
 
 _FAR = 1 << 30
+#: No call is written with so many arguments. Functions that hand on one more each time have no end otherwise.
+_MOST = 64
 _SPREADS = ("", SPREAD)
 _NONE: dict[int, Value] = {}
 
@@ -44,13 +46,17 @@ class _Given(NamedTuple):
     spreading: dict[int, _Spread]
 
 
+#: A function, and a keyword or a place (`_FAR` where there is none) that it has no parameter of its own for.
+_Asked: TypeAlias = tuple[Scope, str, int]
+
+
 class Handing:
     """Answers for one call graph, once its plain calls are connected."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         #: By function, keyword and place: what callers hand it beyond its own parameters.
-        self._rest: dict[tuple[Scope, str, int], list[tuple[Value, Scope]]] = {}
+        self._rest: dict[_Asked, list[tuple[Value, Scope]]] = {}
         self._places: dict[Scope, dict[str, int]] = {}
         self._spreads: dict[tuple[Scope, int], _Spread | None] = {}
         self._given: dict[Scope, _Given] = {}
@@ -74,7 +80,8 @@ class Handing:
             elif not edge.callback and edge.index >= 0:
                 spread = self._spread(edge.caller, edge.index)
                 if spread is not None:
-                    found += self._handed_on(spread, edge.caller, name, self.places(scope).get(name, _FAR))
+                    asked = self._handed_on(spread, edge.caller, name, self.places(scope).get(name, _FAR))
+                    found += self._given_beyond(asked) if asked is not None else []
                     found += [(entry, edge.caller) for entry in self._entries(spread.unpacked, edge.caller, name)]
         return found
 
@@ -118,22 +125,37 @@ class Handing:
             self._spreads[key] = found
         return self._spreads[key]
 
-    def _handed_on(self, spread: _Spread, caller: Scope, name: str, place: int) -> list[tuple[Value, Scope]]:
-        """What a call hands on of what its own function was called with."""
+    def _handed_on(self, spread: _Spread, caller: Scope, name: str, place: int) -> _Asked | None:
+        """What has to be asked of the callers of a function that hands on what it was called with."""
         if caller not in self._graph.incoming:
-            return []
+            return None
         named = self.places(caller)
         behind = len(named) + place - spread.begins if spread.begins <= place < _FAR else _FAR
+        if behind > _MOST:
+            behind = _FAR
         key = name if spread.hands and name not in named else ""
-        return self._given_beyond(caller, key, behind) if key or behind < _FAR else []
+        return (caller, key, behind) if key or behind < _FAR else None
 
-    def _given_beyond(self, scope: Scope, key: str, place: int) -> list[tuple[Value, Scope]]:
-        """What callers give a function by a keyword or at a place that it has no parameter of its own for."""
-        known = self._rest.get((scope, key, place))
-        if known is None:
-            self._rest[scope, key, place] = []  # functions that hand on to each other
-            known = self._rest[scope, key, place] = list(self._beyond(scope, key, place))
-        return known
+    def _given_beyond(self, first: _Asked) -> list[tuple[Value, Scope]]:
+        """What callers give a function by a keyword or at a place that it has no parameter of its own for, however many
+        functions hand it on.
+        """
+        known = self._rest.get(first)
+        if known is not None:
+            return known
+        found: list[tuple[Value, Scope]] = []
+        seen, waiting = {first}, [first]
+        while waiting:
+            asked = waiting.pop()
+            known = self._rest.get(asked)
+            if known is not None:
+                found += known
+                continue
+            further = self._beyond(*asked, found)
+            waiting += [each for each in reversed(further) if each not in seen]
+            seen.update(further)
+        self._rest[first] = found
+        return found
 
     def _given_to(self, edges: list[Edge]) -> _Given:
         given = _Given(len(edges), {}, {})
@@ -147,13 +169,14 @@ class Handing:
                 given.spreading[number] = spread
         return given
 
-    def _beyond(self, scope: Scope, key: str, place: int) -> Iterator[tuple[Value, Scope]]:
+    def _beyond(self, scope: Scope, key: str, place: int, found: list[tuple[Value, Scope]]) -> list[_Asked]:
+        """Put what the calls of a function give into `found`; what has to be asked of those that hand it on."""
         edges = self._graph.incoming.get(scope)
         if not edges:
-            return
+            return []
         if key and place >= _FAR:
-            yield from self._by_keyword(scope, edges, key, place)
-            return
+            return self._by_keyword(scope, edges, key, place, found)
+        further: list[_Asked | None] = []
         for edge in edges:
             if edge.callback or edge.index < 0 or edge.stands_in:
                 continue
@@ -162,26 +185,31 @@ class Handing:
             if key:
                 given = [value for name, value in call.keywords if name == key]
                 if given and given[0] is not None:
-                    yield given[0], caller
+                    found.append((given[0], caller))
                     continue
             spread = self._spread(caller, edge.index)
             if place < len(call.args) and (spread is None or place < spread.begins):
-                yield call.args[place], caller
+                found.append((call.args[place], caller))
             elif spread is not None:
-                yield from self._handed_on(spread, caller, key, place)
+                further.append(self._handed_on(spread, caller, key, place))
+        return [asked for asked in further if asked is not None]
 
-    def _by_keyword(self, scope: Scope, edges: list[Edge], key: str, place: int) -> Iterator[tuple[Value, Scope]]:
-        """What calls give by a keyword alone: most neither name it nor hand anything on, and are not looked at."""
+    def _by_keyword(
+        self, scope: Scope, edges: list[Edge], key: str, place: int, found: list[tuple[Value, Scope]]
+    ) -> list[_Asked]:
+        """The same by a keyword alone: most calls neither name it nor hand anything on, and are not looked at."""
         given = self._given.get(scope)
         if given is None or given.edges != len(edges):
             given = self._given[scope] = self._given_to(edges)
         named, spreading = given.by_keyword.get(key, _NONE), given.spreading
+        further: list[_Asked | None] = []
         for number in sorted({*named, *spreading}) if named else spreading:
             caller, value = edges[number].caller, named.get(number)
             if value is not None:
-                yield value, caller
+                found.append((value, caller))
             elif number in spreading:
-                yield from self._handed_on(spreading[number], caller, key, place)
+                further.append(self._handed_on(spreading[number], caller, key, place))
+        return [asked for asked in further if asked is not None]
 
 
 def place_of_rest(call: CallFacts, caller: FunctionFacts) -> int:
