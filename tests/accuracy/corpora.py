@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+import first_looks
 import packages
 import small_modules
 import vision_operators
@@ -186,5 +187,8 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "timm": Timm,
     "torchvision": Torchvision,
     "transformers": Transformers,
-    **{name: functools.partial(Classes, package, of) for name, (package, of) in packages.PACKAGES.items()},
+    **{
+        name: functools.partial(Classes, package, of)
+        for name, (package, of) in {**packages.PACKAGES, **first_looks.FIRST_LOOKS}.items()
+    },
 }
