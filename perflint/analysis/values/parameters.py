@@ -33,14 +33,15 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.tensor_uses import TensorUses
 from perflint.analysis.values.used_as import UsedAs
 from perflint.finding import Confidence
 from perflint.ir import guards
 from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE, Value
 from perflint.syntax.bindings import Definition
-from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree, start_of
-from perflint.torch_model import frameworks, tensors
+from perflint.syntax.tree import FUNCTIONS, FunctionNode, start_of
+from perflint.torch_model import frameworks
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 
 if TYPE_CHECKING:
@@ -50,12 +51,6 @@ if TYPE_CHECKING:
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
 #: How kinds say that a parameter is a tensor and no more.
 _HANDED = (Provenance.ANNOTATION, Provenance.USE)
-_REDUCING = frozenset("sum mean max min any all argmax argmin prod cumsum std var norm softmax log_softmax".split())
-#: Methods that of what a forward is given only tensors have.
-_OF_INPUTS = frozenset(
-    "size view expand float long half abs exp clone contiguous flatten transpose reshape unique cumsum matmul eq ne gt "
-    "lt ge le argmax argmin sqrt pow flip".split()
-)
 _MOST_CALLERS = 8
 #: Decorators that hand on what a method is called with.
 _PLAIN = frozenset({"staticmethod", "classmethod"})
@@ -69,6 +64,7 @@ class Parameters:
         self.classes = classes
         self._known: dict[int, Kind] = {}
         self.used_as = UsedAs(inference)
+        self.uses = TensorUses(inference)
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. Callers that only pass on what they are given say nothing."""
@@ -223,14 +219,14 @@ class Parameters:
         if not found.known and function.name == "backward" and cls is not None and self._is_autograd(function, cls):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))  # a gradient
         in_forward = is_forward or (not found.known and self._is_of_library(function, cls))
-        if in_forward and not found.known and self._used_as_tensor(definition, in_forward=True):
+        if in_forward and not found.known and self.uses.is_tensor(definition, in_forward=True):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if is_forward and found.holds_tensors and found.device is not Device.CPU_OR_GIVEN:
             moved = cls is not None and is_moved_by_wrapper(found, function, cls, self.inference)
             if found.place is Place.UNKNOWN or moved:
                 is_left = is_left_behind(function, argument.arg, self.inference)
                 found = found.but(place=Place.HOST if is_left else Place.MODULE, device=None)
-        if not found.known and found.place is Place.UNKNOWN and self._used_as_tensor(definition, in_forward=False):
+        if not found.known and found.place is Place.UNKNOWN and self.uses.is_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
             return NAMED_LOADER
@@ -317,53 +313,6 @@ class Parameters:
         value = default_of(function, name)
         kind = self.inference.eval(value, None) if isinstance(value, ast.Constant) and name == "device" else UNKNOWN
         return kind.at_most(Confidence.MEDIUM) if kind.device is not None else UNKNOWN
-
-    # Uses.
-
-    def _used_as_tensor(self, definition: Definition, *, in_forward: bool) -> bool:
-        """Whether the function treats a parameter as only a tensor can be treated."""
-        tree = self.inference.tree
-        for name in self.inference.flow.uses_of(definition):
-            use, parent = _last_part(name, tree) if in_forward else (name, tree.parent(name))
-            if isinstance(parent, ast.Attribute) and parent.value is use:
-                call = tree.parent(parent)
-                called = isinstance(call, ast.Call) and call.func is parent
-                if called and parent.attr in tensors.TELLING_METHODS:
-                    return True
-                if in_forward and (parent.attr == "shape" or (called and parent.attr in _OF_INPUTS)):
-                    return True
-                if in_forward and isinstance(call, ast.Call) and call.func is parent and _reduces_a_dimension(call):
-                    return True
-            elif in_forward and isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Invert):
-                return True
-            elif in_forward and isinstance(parent, ast.Call) and use in parent.args and self._takes_tensor(parent, use):
-                return True
-            elif in_forward and isinstance(parent, (ast.List, ast.Tuple)):
-                call = tree.parent(parent)
-                if isinstance(call, ast.Call) and parent in call.args and self._is_torch_function(call):
-                    return True
-        return False
-
-    def _takes_tensor(self, call: ast.Call, given: ast.expr) -> bool:
-        """Whether a call takes `given` as a tensor: a torch function, or a layer held by the module.
-
-        A layer of torch.nn takes tensors only; another one may be told a height and a width besides its input.
-        """
-        if self._is_torch_function(call):
-            taken = tensors.TENSOR_ARGUMENTS.get(last_name(call.func), 1)
-            return any(item is given for item in call.args[:taken])
-        func = call.func
-        is_own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
-        if is_own or isinstance(func, (ast.Call, ast.Subscript)):
-            held = self.inference.eval(func, None)
-            return held.tag is Tag.MODULE and (held.qualified.startswith("torch.nn.") or call.args[0] is given)
-        return False
-
-    def _is_torch_function(self, call: ast.Call) -> bool:
-        name = self.inference.eval(call.func, None).qualified
-        if name in tensors.FUNCTIONS or name in tensors.TUPLE_FUNCTIONS:
-            return True
-        return name.startswith(tensors.FUNCTIONAL_MODULES)
 
     # Callers.
 
@@ -623,33 +572,10 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     return annotated
 
 
-def _last_part(name: ast.expr, tree: Tree) -> tuple[ast.expr, ast.AST | None]:
-    """`target[i]` of a use of `target`, and what stands around: rows of a tensor are used as tensors."""
-    use, parent = name, tree.parent(name)
-    while isinstance(parent, ast.Subscript) and parent.value is use and not isinstance(parent.slice, ast.Constant):
-        use, parent = parent, tree.parent(parent)
-    return use, parent
-
-
 def _lies_with(kind: Kind, found: Kind) -> bool:
     if not found.is_tensor or kind.place is Place.UNKNOWN:
         return False
     return kind.place is found.place or (kind.on_accelerator and found.on_accelerator)
-
-
-def _reduces_a_dimension(call: ast.Call) -> bool:
-    """`mask.any(dim=-1)`, for which arrays have `axis`, and `mask.sum(1)`: what a forward is given is no array."""
-    if any(keyword.arg == "dim" for keyword in call.keywords):
-        return True
-    place = call.args[0] if call.args and isinstance(call.func, ast.Attribute) else None
-    if isinstance(place, ast.UnaryOp) and isinstance(place.op, ast.USub):
-        place = place.operand
-    return (
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr in _REDUCING
-        and isinstance(place, ast.Constant)
-        and type(place.value) is int
-    )
 
 
 def _decorators(function: FunctionNode) -> list[ast.expr]:
