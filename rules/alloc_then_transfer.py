@@ -34,6 +34,7 @@ from perflint.api.transfers import (
     dtype_of,
     goes_to_accelerator,
     is_pass,
+    is_written_out,
 )
 from perflint.api.waits import emptied_by, impact_at
 from perflint.api.words import short_text
@@ -46,6 +47,8 @@ from ._fixes.legacy_fixes import made_there
 #: Whose work is the data they are given: `device=` makes the same copy.
 _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
+#: Make a tensor of numbers; a tensor they hand back as it is.
+_AS_IT_IS = frozenset({"torch.as_tensor", "torch.asarray"})
 _EPOCH = pattern(r"epoch", re.IGNORECASE)
 _MOVES = frozenset({"to", "cuda", "type_as", "type"})
 _LEGACY_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.DEVICE_CONSTRUCTORS)
@@ -116,8 +119,8 @@ class AllocThenTransfer(Rule):
             return
         if PICTURES_FILE.search(ctx.path) or is_export(ctx):
             return
-        made = constructor(node.func.value, _MADE | tensors.LIKE_CONSTRUCTORS, ctx)
-        if made is None or ctx.role(node) == "data" or not goes_to_accelerator(node, ctx):
+        made = constructor(node.func.value, _MADE | _AS_IT_IS | tensors.LIKE_CONSTRUCTORS, ctx)
+        if made is None or _hands_back(made, ctx) or ctx.role(node) == "data" or not goes_to_accelerator(node, ctx):
             return
         function = ctx.target(made.func)
         assert function is not None
@@ -191,6 +194,11 @@ class AllocThenTransfer(Rule):
             fix=made_there(node, data, ctx),
             confidence=ctx.kind(node.func).certainty,
         )
+
+
+def _hands_back(made: ast.Call, ctx: Context) -> bool:
+    """Whether `torch.as_tensor(x)` may be of a tensor, or of an array that blocking-transfer tells of."""
+    return ctx.target(made.func) in _AS_IT_IS and not (made.args and is_written_out(made.args[0], ctx))
 
 
 def _names_legacy_classes(ctx: Context) -> bool:

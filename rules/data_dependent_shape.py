@@ -24,7 +24,7 @@ from perflint.api.waits import (
     counted_at,
     first_of_block,
     impact_at,
-    in_forward,
+    in_step,
     is_boolean,
     is_exceptional,
     is_read_next,
@@ -42,6 +42,8 @@ _WHY = {
     Count.OF_RESULT: "its size depends on the values, so the host blocks until the device has counted",
     Count.OF_WRITTEN: "the host blocks until the device has counted the written positions",
     Count.IN_BACKWARD: "its backward selects by the mask, so the host blocks until the device has counted",
+    Count.OF_ZEROS: "its backward counts the zeros among the factors, so the host blocks until the device has counted",
+    Count.OF_NORMS: "the host blocks until it knows the norms, by which it chooses the approximation",
     Count.OF_ERRORS: "it checks for errors on the host, so the host blocks until the result is known",
 }
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
@@ -55,7 +57,8 @@ class DataDependentShape(Rule):
     Reports operations with a data-dependent shape on the hot path: `nonzero`, one-argument `torch.where`, boolean
     mask indexing (`x[mask]`, `x[mask] = y`), `masked_select`, `unique`, `bincount`, `one_hot` without `num_classes`,
     `repeat_interleave` without `output_size`, `torchvision.ops.nms`; `masked_scatter`, whose backward selects by the
-    mask; and `torch.linalg` functions such as `inv`, `solve` and `cholesky`.
+    mask, `prod` and `cumprod`, whose backward counts zeros; and `torch.linalg` functions such as `inv`, `solve` and
+    `cholesky`.
 
     Why is this slow?
 
@@ -139,4 +142,4 @@ def _impact(node: ast.Call | ast.Subscript, ctx: Context) -> Impact:
 def _is_worth_it(node: ast.AST, ctx: Context) -> bool:
     if works_on_host(node, ctx):
         return False
-    return ctx.role(node) in ("train", "batches") or (ctx.role(node) not in ("data", "eval") and in_forward(node, ctx))
+    return in_step(node, ctx) and ctx.role(node) not in ("data", "eval")

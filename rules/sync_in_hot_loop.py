@@ -29,6 +29,7 @@ from perflint.api.waits import (
     impact_at,
     impact_of_decision,
     in_forward,
+    in_step,
     is_exceptional,
     is_wanted_on_host,
     may_be_tensor,
@@ -145,7 +146,7 @@ class SyncInHotLoop(Rule):
     def _needed(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         """`x[i, : lengths[i]]`, `torch.zeros(lengths.max())`: Python asks the device for the number."""
         read = device_number(node, ctx)
-        if read is None or (ctx.role(node) not in ("train", "batches") and not in_forward(node, ctx)):
+        if read is None or not in_step(node, ctx):
             return
         if works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
@@ -169,7 +170,7 @@ class SyncInHotLoop(Rule):
     def _stored(self, place: ast.AST, ctx: Context) -> Iterator[Finding]:
         """`kept[i] = scores.max()`, where `kept` is a tensor of the host: what is written there is copied down."""
         read = stored_on_host(place, ctx)
-        if read is None or (ctx.role(place) not in ("train", "batches") and not in_forward(place, ctx)):
+        if read is None or not in_step(place, ctx):
             return
         assert isinstance(place, ast.Subscript)
         if works_on_host(place, ctx) or is_exceptional(place, ctx):

@@ -17,12 +17,12 @@ from perflint.analysis.waits.cost import (
     is_waited_for_next,
     waits_spared_by,
 )
-from perflint.analysis.waits.counts import COUNTING_NAMES, Count, Counted, counted_at
+from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
 from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.host_search import in_host_search
-from perflint.analysis.waits.host_work import in_forward, region_of, works_on_host
+from perflint.analysis.waits.host_work import in_forward, in_step, region_of, works_on_host
 from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
@@ -74,6 +74,7 @@ __all__ = [
     "COUNTING_NAMES",
     "NUMBER_NAMES",
     "PRINTING_NAMES",
+    "PRODUCTS",
     "READ_NAMES",
     "Count",
     "Counted",
@@ -99,6 +100,7 @@ __all__ = [
     "impact_of_decision",
     "in_forward",
     "in_host_search",
+    "in_step",
     "is_asked",
     "is_asked_for",
     "is_boolean",

@@ -234,7 +234,7 @@ SYNC_FUNCTIONS: Mapping[str, Wait] = {
             "torch",
             "inverse cholesky svd lstsq pinverse linalg.inv linalg.solve linalg.cholesky linalg.svd linalg.svdvals "
             "linalg.eigh linalg.eigvalsh linalg.eig linalg.eigvals linalg.lstsq linalg.pinv linalg.matrix_rank "
-            "linalg.cond linalg.lu_factor linalg.ldl_factor",
+            "linalg.cond linalg.lu_factor linalg.ldl_factor linalg.matrix_exp matrix_exp",
         ),
         Wait.CHECK,
     ),
@@ -242,8 +242,12 @@ SYNC_FUNCTIONS: Mapping[str, Wait] = {
     "torch.ops.torchvision.nms": Wait.SHAPE,
 }
 #: Methods and functions whose backward makes the host wait, though they themselves do not: the gradient of the source
-#: of `masked_scatter` selects by the mask (tools/autograd/derivatives.yaml, masked_scatter_backward).
-SYNC_BACKWARD: Mapping[str, Wait] = dict.fromkeys(words("masked_scatter masked_scatter_"), Wait.SHAPE)
+#: of `masked_scatter` selects by the mask, and those of products read whether a factor is zero
+#: (tools/autograd/derivatives.yaml: masked_scatter_backward, prod_backward, cumprod_backward).
+SYNC_BACKWARD: Mapping[str, Wait] = {
+    **dict.fromkeys(words("masked_scatter masked_scatter_"), Wait.SHAPE),
+    **dict.fromkeys(words("prod cumprod"), Wait.READ),
+}
 #: Builtins and functions of `math` and numpy that read a device tensor given to them.
 READING_FUNCTIONS = (
     words(

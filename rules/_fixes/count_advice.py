@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name
-from perflint.api.waits import Count
+from perflint.api.waits import PRODUCTS, Count
 
 from .mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
 
@@ -33,7 +33,9 @@ def advice_for(node: ast.Call | ast.Subscript, what: Count, ctx: Context) -> str
     name = callee_name(node)
     if what is Count.IN_BACKWARD:
         return "Gather instead: `rows = mask.cumsum(0) - 1`, then `torch.where(mask, source[rows.clamp(min=0)], x)`."
-    if what is Count.OF_ERRORS:
+    if what is Count.OF_ZEROS:
+        return f"Of positive factors, `x.log().{PRODUCTS[name]}(dim).exp()` is the same, and does not synchronize."
+    if what in (Count.OF_ERRORS, Count.OF_NORMS):
         return _unchecked(name)
     if name == "masked_select":
         return without_rows(node, ctx)

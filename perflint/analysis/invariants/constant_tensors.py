@@ -9,7 +9,7 @@ from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.naming.values import COUNT
 from perflint.analysis.phases.seldom import is_export
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import callee_name, is_constant
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
@@ -52,8 +52,21 @@ def _is_empty(data: ast.expr) -> bool:
 
 def is_fallback_copy(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` stands in for what an odd batch lacks: under a test of how much there is."""
-    tests = (test for test, _ in ctx.conditions(node, exits=False))
-    return any(_asks_for_data(test, ctx) or _asks_a_tensor(test, ctx) for test in tests)
+    return any(
+        (_asks_for_data(test, ctx) and not _says_there_is_some(test, holds=holds)) or _asks_a_tensor(test, ctx)
+        for test, holds in ctx.conditions(node, exits=False)
+    )
+
+
+def _says_there_is_some(test: ast.expr, *, holds: bool) -> bool:
+    """Whether `x.size(-1) > 1`, or that `len(x) == 0` is false, leads here: what holds of most batches."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _is_none_or_one(test.comparators[0]):
+        return False
+    return isinstance(test.ops[0], (ast.Gt, ast.NotEq) if holds else (ast.Eq, ast.LtE))
+
+
+def _is_none_or_one(node: ast.expr) -> bool:
+    return is_constant(node, 0) or is_constant(node, 1)
 
 
 def _asks_for_data(test: ast.expr, ctx: FileFacts) -> bool:

@@ -11,6 +11,8 @@ ON_HOST = pattern(
     r"^(np|numpy|pd|math|jnp|random|counts?|meta(data)?)$|len(gth)?s?(_|$)|tokeniz|processor|numpy|_np|cpu|host",
     re.IGNORECASE,
 )
+#: Names of the steps that an optimizer counts: a number, or a tensor that torch's optimizers keep on the host, too.
+OPTIMIZER_STEPS = pattern(r"(^|_)steps?(_t)?$")
 MAPPING_OF_TENSORS = pattern(
     r"(?:^|\.)(?:[Dd]ict|OrderedDict|(?:Mutable)?Mapping)\[\s*str\s*,\s*(?:torch\.)?Tensor\s*\]$"
 )

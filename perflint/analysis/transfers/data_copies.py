@@ -16,10 +16,11 @@ from perflint.analysis.values.implicit_copies import copied_data, indices_of, wr
 from perflint.analysis.values.kind import Place, Tag
 from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.exceptional import is_exceptional
-from perflint.analysis.waits.host_work import in_forward, works_on_host
-from perflint.analysis.waits.reads import certainty_on_device, is_on_device
+from perflint.analysis.waits.host_work import in_step, works_on_host
+from perflint.analysis.waits.reads import certainty_on_device, counts_steps, is_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
+from perflint.syntax.walk import walk
 
 
 class DataCopy(NamedTuple):
@@ -96,7 +97,8 @@ def _certainty_of_place(call: ast.Call, ctx: FileFacts) -> Confidence | None:
         return Confidence.HIGH
     if isinstance(given, ast.Attribute) and given.attr == "device" and not ctx.kind(given.value).on_accelerator:
         # `x.device` of a tensor that nothing is known of: what a forward or a step works on was moved before.
-        return Confidence.MEDIUM if in_forward(call, ctx) or ctx.role(call) in ("train", "batches") else None
+        names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(given.value)]
+        return Confidence.MEDIUM if in_step(call, ctx) and not counts_steps(names, call, ctx) else None
     return made.certainty
 
 

@@ -9,13 +9,13 @@ from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.naming.values import BOOLEAN_TEXT
 from perflint.analysis.transfers.data_copies import DataCopy
 from perflint.analysis.values.implicit_copies import indices_of
-from perflint.analysis.values.kind import Place, Tag
+from perflint.analysis.values.kind import Kind, Place, Tag
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.reads import kind_on_device
 from perflint.ir.calls import callee_name
 
 #: What may be an index of many places; numbers and slices are not.
-_INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp)
+_INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp, ast.Tuple)
 
 
 def index_copied_at(node: ast.Subscript, ctx: FileFacts) -> DataCopy | None:
@@ -50,18 +50,41 @@ def _is_of_no_module(node: ast.AST, ctx: FileFacts) -> bool:
 
 
 def _is_host_index(index: ast.expr, ctx: FileFacts) -> bool:
-    if isinstance(index, (ast.List, ast.ListComp)):
+    if isinstance(index, (ast.List, ast.ListComp, ast.Tuple)):
         return _holds_numbers(index, ctx)
     kind = ctx.kind(index)
+    if kind.tag is Tag.SEQUENCE:
+        return _is_list_of_numbers(index, kind, ctx)
     is_tensor = kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar
     if not is_tensor and kind.tag is not Tag.ARRAY:
         return False
     return not _is_element(index, ctx) and not _is_mask(index, ctx)
 
 
-def _holds_numbers(index: ast.List | ast.ListComp, ctx: FileFacts) -> bool:
+def _is_list_of_numbers(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
+    """A name of a list of numbers. A tuple that stands alone is one number for each dimension, and so may be what
+    nobody knows to be a list.
+    """
+    held = kind.element if not kind.items else None
+    if held is None or not (held.tag is Tag.NUMBER or (held.tag is Tag.SEQUENCE and _is_row(held))):
+        return False
+    stands_alone = not isinstance(ctx.tree.parent(index), ast.Tuple)
+    return not stands_alone or all(_is_list(origin) for origin in ctx.inference.origins(index))
+
+
+def _is_row(kind: Kind) -> bool:
+    return kind.element is not None and kind.element.tag is Tag.NUMBER
+
+
+def _is_list(made: ast.expr) -> bool:
+    if isinstance(made, ast.Call):
+        return callee_name(made) in ("list", "sorted", "tolist")
+    return isinstance(made, (ast.List, ast.ListComp))
+
+
+def _holds_numbers(index: ast.List | ast.ListComp | ast.Tuple, ctx: FileFacts) -> bool:
     """`[0, 2]`, `[places[name] for name in names]`: a list of numbers, which becomes a tensor of the host first."""
-    items = index.elts if isinstance(index, ast.List) else [index.elt]
+    items = [index.elt] if isinstance(index, ast.ListComp) else index.elts
     # `True` among them makes a mask of it.
     return bool(items) and all(ctx.kind(item).tag is Tag.NUMBER and not _is_bool(item) for item in items)
 

@@ -106,7 +106,8 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         place, device = same_place([first.element if first.tag is Tag.SEQUENCE and first.element else first])
         return Kind(Tag.INSTANCE, place, device=device, qualified=_PACKED)
     if name in tensors.TUPLE_FUNCTIONS:
-        return shapes.several(short, _result(name, arguments))
+        made = _result(name, arguments)
+        return shapes.several(short, made.but(rank=shapes.of_grid(arguments)) if short == "meshgrid" else made)
     if last(name).startswith(("has_torch_function", "handle_torch_function")) or "._" in name:
         return None  # torch.nn.functional has them at hand too, and `_Reduction.get_enum`
     if name in tensors.FUNCTIONS or (name.startswith(tensors.FUNCTIONAL_MODULES) and last(name)[:1].islower()):

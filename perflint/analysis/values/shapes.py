@@ -152,6 +152,14 @@ def several(name: str, made: Kind) -> Kind:
     return sequence(made)
 
 
+def of_grid(arguments: Arguments) -> int | None:
+    """The rank of each part of a grid: one dimension for each tensor that it is made of, alone or in one list."""
+    kinds = [thunk() for thunk in arguments.positional]
+    if not arguments.exact or not kinds:
+        return None
+    return _length(kinds[0]) if kinds[0].tag is Tag.SEQUENCE else len(kinds)
+
+
 def values_and_indices(made: Kind) -> Kind:
     """What `max(dim)` gives: values, and where they are."""
     return sequence(items=(made, made.but(dtype=Dtype.INT)), qualified="values indices")

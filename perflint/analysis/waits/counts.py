@@ -24,6 +24,8 @@ _SUPPRESSIONS = frozenset({"nms", "batched_nms"})
 _POSITIONS = ("nonzero", "where")
 _METHOD_CHECKS = frozenset({"inverse", "cholesky", "pinverse", "logdet"})
 _METHODS = _SHAPES | _METHOD_CHECKS | frozenset(tensors.SYNC_BACKWARD)
+#: Products, by the sum of logarithms that gives the same.
+PRODUCTS = {"prod": "sum", "cumprod": "cumsum"}
 #: The names of calls that may count.
 COUNTING_NAMES = (*sorted(_SHAPES | _CHECKS | _SUPPRESSIONS), "where", "one_hot", *sorted(tensors.SYNC_BACKWARD))
 
@@ -35,6 +37,8 @@ class Count(enum.Enum):
     OF_WRITTEN = "written positions"
     IN_BACKWARD = "selection in the backward"
     OF_ERRORS = "errors"
+    OF_ZEROS = "zeros among the factors, in the backward"
+    OF_NORMS = "norms, by which the approximation is chosen"
 
 
 class Counted(NamedTuple):
@@ -60,6 +64,8 @@ def _called(node: ast.Call, ctx: FileFacts) -> Counted | None:
         value = node.func.value
     else:
         return None
+    if name in PRODUCTS:
+        return _multiplied_backward(node, value, ctx)
     if name in tensors.SYNC_BACKWARD:
         return _selected_backward(node, value, ctx)
     if value is None or knows_size(node, name, ctx, is_method=target is None):
@@ -77,6 +83,8 @@ def _called(node: ast.Call, ctx: FileFacts) -> Counted | None:
 
 def _of_name(name: str, target: str | None) -> Count | None:
     """What a function or, without a target, a method of a tensor has counted."""
+    if name == "matrix_exp":
+        return Count.OF_NORMS
     if name in _CHECKS and (target is None or target in tensors.SYNC_FUNCTIONS):
         return Count.OF_ERRORS
     if name in _SUPPRESSIONS:
@@ -96,6 +104,17 @@ def _selected_backward(node: ast.Call, value: ast.expr | None, ctx: FileFacts) -
     if not may_be_learned or types & {Dtype.INT, Dtype.BOOL}:
         return None
     return None if kind_on_device(ctx.kind(node), node, ctx) is None else Counted(node, Count.IN_BACKWARD)
+
+
+def _multiplied_backward(node: ast.Call, value: ast.expr | None, ctx: FileFacts) -> Counted | None:
+    """`torch.prod(similarities, dim=0)` of floating numbers that a gradient is wanted for, as far as can be told."""
+    if value is None or ctx.grad_off(node):
+        return None
+    kind = ctx.kind(value)
+    is_floating = kind.dtype is not None and kind.dtype.is_floating
+    if kind.requires_grad is False or not (kind.requires_grad or is_floating) or not is_on_device(value, ctx):
+        return None
+    return Counted(value, Count.OF_ZEROS)
 
 
 def _masked(node: ast.Subscript, ctx: FileFacts) -> Counted | None:

@@ -21,6 +21,9 @@ from perflint.analysis.naming.phases import (
 from perflint.analysis.phases.rate_finders import sweeps_rate
 from perflint.finding import Heat
 
+#: What runs on parameters and batches, which training has moved to the device: a step, or an optimizer's own.
+_TRAINING = ("train", "batches", "optimizer")
+
 
 def works_on_host(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` belongs to code whose tensors are on the host, or have to go there: the data side, pictures."""
@@ -90,6 +93,11 @@ def region_of(node: ast.AST, ctx: FileFacts) -> ast.AST:
         if ctx.body_heat(loop) >= Heat.STEP:
             return loop
     return ctx.tree.function_of(node) or ctx.tree.module
+
+
+def in_step(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `node` belongs to a step of training: its loop, an optimizer's `step` or the forward pass of a module."""
+    return ctx.role(node) in _TRAINING or in_forward(node, ctx)
 
 
 def in_forward(node: ast.AST, ctx: FileFacts) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
@@ -11,7 +12,7 @@ from perflint.analysis.naming.phases import (
     DEBUGGING_FILE,
     MAKES_OUTPUT,
 )
-from perflint.analysis.naming.values import MAPPING_OF_TENSORS, ON_HOST, TENSOR_TYPE
+from perflint.analysis.naming.values import MAPPING_OF_TENSORS, ON_HOST, OPTIMIZER_STEPS, TENSOR_TYPE
 from perflint.analysis.transfers.moves import only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -31,7 +32,7 @@ _READ_FUNCTIONS = frozenset(
     for name in tensors.READING_FUNCTIONS
     # Making a list of a tensor unbinds it; numpy refuses device tensors, so what it gets is on the host.
     if not name.startswith("numpy.") and name not in ("builtins.list", "builtins.tuple", "builtins.set")
-) - {"round"}
+) - {"round"} | {name for name, wait in tensors.SYNC_FUNCTIONS.items() if wait is tensors.Wait.READ}
 _ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
 #: Methods of a gradient scaler that read its scale.
 _SCALER_READS = ("get_scale", "state_dict")
@@ -289,7 +290,8 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: FileFacts) -> Confidence | N
         and _is_handed(node, ctx)
     ):
         return Confidence.MEDIUM
-    computed = is_from(kind.origin, Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE)
+    # What is moved to a place that nobody knows is moved to where the model is.
+    computed = is_from(kind.origin, Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE, Provenance.MOVE)
     if kind.place is Place.UNKNOWN and computed and _is_trained_on(node, ctx):
         return Confidence.MEDIUM
     return None
@@ -299,18 +301,24 @@ def _is_trained_on(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether what torch computes of values that nothing is known of belongs to a step of training, to a forward, or to
     the reading of a text: on the device, unless a name in it speaks for the host.
     """
-    if (ctx.role(node) not in ("train", "texts") and not in_forward(node, ctx)) or not uses_accelerator(ctx):
+    works = ctx.role(node) in ("train", "texts", "optimizer") or in_forward(node, ctx)
+    if not works or not uses_accelerator(ctx):
         return False
     exprs = (node, *ctx.inference.origins(node))
-    names = (getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr))
-    return not any(ON_HOST.search(name) for name in names)
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr)]
+    return not any(ON_HOST.search(name) for name in names) and not counts_steps(names, node, ctx)
+
+
+def counts_steps(names: Iterable[str], node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether names speak of the steps that an optimizer has made, which are counted on the host."""
+    return ctx.role(node) == "optimizer" and any(OPTIMIZER_STEPS.search(name) for name in names)
 
 
 def _is_handed(node: ast.expr, ctx: FileFacts) -> bool:
     if any(isinstance(part, ast.Subscript) and _is_beside_input(part.value, ctx) for part in walk(node)):
         return False
     if ctx.role(node) not in ("train", "batches", "texts") and not in_forward(node, ctx):
-        return False
+        return False  # an optimizer is handed numbers of its own, which it keeps on the host
     _, route, _ = ctx.heat_and_route(node)
     # Pictures and files are made from what was copied to the host.
     return uses_accelerator(ctx) and not any(MAKES_OUTPUT.search(hop.text) for hop in route[1:])

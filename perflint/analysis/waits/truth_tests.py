@@ -253,7 +253,7 @@ def _is_tensor_of_step(leaf: ast.expr, ctx: FileFacts) -> bool:
     kind = ctx.kind(leaf)
     if not kind.is_tensor or kind.certainty is not Confidence.HIGH:
         return False
-    if ctx.role(leaf) != "train" and not in_forward(leaf, ctx):
+    if ctx.role(leaf) not in ("train", "optimizer") and not in_forward(leaf, ctx):
         return False
     return is_unknown_in_step(leaf, kind, ctx, also=(Tag.TENSOR,))
 
