@@ -10,8 +10,8 @@ from perflint.analysis.values import dtypes, library, methods, promises
 from perflint.analysis.values.appended import Put, with_appended
 from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.attributes import PARAM_GROUPS
+from perflint.analysis.values.class_stores import ClassStores
 from perflint.analysis.values.evaluating import Evaluating
-from perflint.analysis.values.filling import blocks_in
 from perflint.analysis.values.kind import (
     NEVER,
     NUMBER,
@@ -58,14 +58,10 @@ class Classes:
         self._nodes: dict[str, ast.AST] = {}
         self._lambdas: dict[str, ast.Lambda] = {}
         self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
-        self._buffers: dict[int, dict[str, ast.expr | None]] = {}
         self._instances: dict[Ref, Kind] = {}
-        self._stores: dict[tuple[int, str], list[Definition]] = {}
+        self._stores = ClassStores(inference)
         #: By method, what it puts into containers.
         self._put: dict[int, Put] = {}
-        self._lasting: dict[tuple[int, str], list[Definition]] = {}
-        #: The methods of a class with their texts.
-        self._methods: dict[int, list[tuple[FunctionNode, str]]] = {}
 
     # Nodes of this file.
 
@@ -322,8 +318,8 @@ class Classes:
         node = self.class_node(owner.name)
         if node is None:
             return None
-        definitions = self._lasting_of(node, name)
-        buffers = self._buffers_of(node)
+        definitions = self._stores.lasting(node, name)
+        buffers = self._stores.buffers_of(node)
         kinds = []
         for definition in definitions:
             kind = self.inference.definition_kind(definition)
@@ -335,7 +331,7 @@ class Classes:
             if kind.tag is Tag.TENSOR and self._is_parameter(definition):
                 kind = kind.but(place=Place.MODULE, device=None)
             if kind.tag in (Tag.MODULE, Tag.SEQUENCE) and kind.element is None and not kind.items:
-                kind = with_appended(kind, name, self._methods_of(node), self.inference, self._put)
+                kind = with_appended(kind, name, self._stores.methods_of(node), self.inference, self._put)
             kinds.append(kind)
             if kind is UNKNOWN and name not in buffers:
                 break  # whatever the others are
@@ -374,7 +370,7 @@ class Classes:
 
     def stores(self, node: ast.ClassDef, name: str) -> tuple[Definition, ...]:
         """The stores to `self.name` in a class of this file."""
-        return tuple(self._stores_of(node, name))
+        return tuple(self._stores.of(node, name))
 
     def item_stores(self, node: ast.Subscript, key: str) -> tuple[Definition, ...]:
         """`self.drawn["order"]`: what the methods of the class around, and of its bases here, put there by that key."""
@@ -384,7 +380,7 @@ class Classes:
         found: list[Definition] = []
         for owner in self.mro(Ref(CLASS, self.inference.path, self.inference.tree.qualname(around))):
             cls = self.class_node(owner.name) if owner.path == self.inference.path else None
-            for method, text in self._methods_of(cls) if cls is not None else ():
+            for method, text in self._stores.methods_of(cls) if cls is not None else ():
                 if held.attr in text and key in text and method.args.args[0].arg == held.value.id:
                     found += self.inference.flow.bindings(method).by_key.get(
                         f"{held.value.id}.{held.attr}[{key!r}]", ()
@@ -394,78 +390,7 @@ class Classes:
     def attribute_definitions(self, base: Kind, name: str) -> tuple[Definition, ...]:
         """The stores to `self.name` in the class of `base`, when it is of this file."""
         node = self.class_node(base.qualified) if base.path == self.inference.path else None
-        return tuple(self._stores_of(node, name)) if node is not None else ()
-
-    def _stores_of(self, node: ast.ClassDef, name: str) -> list[Definition]:
-        """Definitions of an attribute: `self.x = ...` in methods, `x = ...` in the body of the class."""
-        known = self._stores.get((id(node), name))
-        if known is not None:
-            return known
-        flow = self.inference.flow
-        own = flow.bindings(node).by_key.get(name, ())
-        found = self._stores[id(node), name] = [item for item in own if item.binding is Binding.ASSIGN]
-        for method, text in self._methods_of(node):
-            # Looking for a word in a text is a hundred times as quick as collecting what the method binds.
-            if name in text:
-                keys = flow.bindings(method).by_key
-                found += keys.get(f"{method.args.args[0].arg}.{name}", ())
-                if method.name in modules.MODULE_MOVERS:
-                    # `moved = super().to(*args); moved.x = moved.x.to(*args)`
-                    found += [
-                        item for key in keys if key.endswith(f".{name}") for item in keys[key] if item not in found
-                    ]
-        return found
-
-    def _lasting_of(self, node: ast.ClassDef, name: str) -> list[Definition]:
-        """Those that no later one of the same method replaces: `self.drop = p`, and then `self.drop = Dropout(p)`."""
-        known = self._lasting.get((id(node), name))
-        if known is None:
-            known = self._lasting[id(node), name] = self._not_replaced(self._stores_of(node, name))
-        return known
-
-    def _not_replaced(self, stores: list[Definition]) -> list[Definition]:
-        if len(stores) < 2:
-            return stores
-        plain = [item for item in stores if item.binding is Binding.ASSIGN and not item.path]
-        return [item for item in stores if not any(self._replaces(later, item) for later in plain)]
-
-    def _replaces(self, later: Definition, earlier: Definition) -> bool:
-        """Whether a statement always runs after another one, further on in a block around it."""
-        tree, parent = self.inference.tree, self.inference.tree.parent(later.node)
-        if later is earlier or parent is None or later.node.lineno <= earlier.node.lineno:  # type: ignore[attr-defined]
-            return False
-        around = [earlier.node, *tree.ancestors(earlier.node)]
-        block = next((each for each in blocks_in(parent) if later.node in each), ())
-        before = block[: block.index(later.node)] if block else ()  # type: ignore[arg-type]
-        return any(outer in before for outer in around)
-
-    def _methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:
-        known = self._methods.get(id(node))
-        if known is None:
-            lines = self.inference.tree.source.lines
-            known = self._methods[id(node)] = [
-                (method, "\n".join(lines[method.lineno - 1 : method.end_lineno]))
-                for method in node.body
-                if isinstance(method, FUNCTIONS) and method.args.args
-            ]
-        return known
-
-    def _buffers_of(self, node: ast.ClassDef) -> dict[str, ast.expr | None]:
-        """Names given to `self.register_buffer` and `register_parameter`, with their first values."""
-        known = self._buffers.get(id(node))
-        if known is not None:
-            return known
-        known = self._buffers[id(node)] = {}
-        tree, registering = self.inference.tree, ("register_buffer", "register_parameter")
-        if not any(name in tree.source.text for name in registering):
-            return known
-        for part in (part for statement in tree.naming(registering, node) for part in tree.own(statement)):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
-                if part.func.attr in registering:
-                    first = part.args[0]
-                    if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                        known[first.value] = part.args[1] if len(part.args) > 1 else None
-        return known
+        return tuple(self._stores.of(node, name)) if node is not None else ()
 
     def _is_trainer(self, node: ast.ClassDef) -> bool:
         """Whether a module holds what prepares others for a device and is not moved itself: it counts in buffers."""
