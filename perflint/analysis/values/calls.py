@@ -9,6 +9,7 @@ from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref
 from perflint.analysis.values import library, methods, operations, promises
 from perflint.analysis.values.arguments import Arguments, Thunk, given, signed
+from perflint.analysis.values.bound_parameters import bound_parameters
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.defaults import Defaults
 from perflint.analysis.values.evaluating import Evaluating
@@ -306,9 +307,9 @@ class Calls:
             return UNKNOWN
         if isinstance(node, ast.Lambda):
             return self.inference.eval(
-                node.body, self._frame(number, node, self.parameters.bound(node, arguments, receiver))
+                node.body, self._frame(number, node, bound_parameters(node, arguments, receiver, self.inference))
             )
-        frame = self._frame(number, node, self.parameters.bound(node, arguments, receiver))
+        frame = self._frame(number, node, bound_parameters(node, arguments, receiver, self.inference))
         returns, yields, generator = self.classes.results(node)
         if generator:
             return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from perflint.analysis.evidence import looks_like_loader
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.values import promises
-from perflint.analysis.values.arguments import Arguments
+from perflint.analysis.values.bound_parameters import default_of
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.handed import is_left_behind, is_moved_by_wrapper
@@ -35,12 +35,12 @@ from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
 from perflint.analysis.values.tensor_uses import TensorUses
 from perflint.analysis.values.used_as import UsedAs
+from perflint.analysis.values.written_calls import WrittenCalls, argument_of, called_name
 from perflint.finding import Confidence
 from perflint.ir import guards
-from perflint.ir.notation import last_name
-from perflint.ir.summary import MODULE, Value
+from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Definition
-from perflint.syntax.tree import FUNCTIONS, FunctionNode, start_of
+from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.torch_model import frameworks
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 
@@ -65,6 +65,7 @@ class Parameters:
         self._known: dict[int, Kind] = {}
         self.used_as = UsedAs(inference)
         self.uses = TensorUses(inference)
+        self._calls = WrittenCalls(inference)
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. Callers that only pass on what they are given say nothing."""
@@ -412,7 +413,7 @@ class Parameters:
         passed = [*facts.args, *(value for _, value in facts.keywords)]
         if any(isinstance(value, str) and value.rpartition(".")[2] == function.name for value in passed):
             return False
-        return _last(facts.func) == function.name or edge.confidence is Confidence.HIGH
+        return called_name(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
     def argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
         """What a call passes for a parameter of a function of this file; None where it does not."""
@@ -429,33 +430,19 @@ class Parameters:
 
     def argument_at(self, edge: Edge, name: str, place: int) -> Kind | None:
         """What a call of this file passes by a name, or at a place that is not negative; None where it does not."""
-        call = self._call_of(edge)
+        call = self._calls.of(edge)
         if call is None:
             return UNKNOWN
-        node = _argument_of(call, name, place)
+        node = argument_of(call, name, place)
         if node is None:
             return None
         return UNKNOWN if isinstance(node, ast.Starred) else self.inference.eval(node, None)
 
     def node_at(self, edge: Edge, name: str, place: int) -> ast.expr | None:
         """The same as it is written; None where that is not plain to see."""
-        call = self._call_of(edge)
-        node = _argument_of(call, name, place) if call is not None else None
+        call = self._calls.of(edge)
+        node = argument_of(call, name, place) if call is not None else None
         return None if isinstance(node, ast.Starred) else node
-
-    def _call_of(self, edge: Edge) -> ast.Call | None:
-        facts = self.inference.program.summaries[self.inference.path].functions[edge.caller.function].calls[edge.index]
-        return self._call_at(facts.line, facts.column, _last(facts.func))
-
-    def _call_at(self, line: int, column: int, name: str) -> ast.Call | None:
-        """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
-        tree = self.inference.tree
-        found = _calls_at(line, column, tree.around((line, column)))
-        if not found:
-            # In formatted strings, places may be told wrongly.
-            tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
-            found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
-        return next((call for call in found if last_name(call.func) == name), None)
 
     def given_by(self, edge: Edge, function: FunctionNode) -> dict[str, Kind]:
         """What one call gives the parameters of a function of this file, but for its receiver."""
@@ -470,82 +457,10 @@ class Parameters:
             found[item.arg] = promises.kept(given, self._annotated(item)).but(fresh=False)
         return found
 
-    # Calls with known arguments.
-
-    def bound(
-        self, function: FunctionNode | ast.Lambda, arguments: Arguments, receiver: Kind | None
-    ) -> dict[str, Kind]:
-        """The parameters of a function called with these arguments."""
-        args = function.args
-        names = [item.arg for item in (*args.posonlyargs, *args.args)]
-        bound: dict[str, Kind] = {}
-        if receiver is not None and names:
-            bound[names[0]] = receiver
-            names = names[1:]
-        nodes = {item.arg: item for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-        for place, name in enumerate([*names, *(item.arg for item in args.kwonlyargs)]):
-            positional = place if place < len(names) else 1_000_000
-            given = arguments.at(positional, name)
-            if given is None:
-                given = self._without(function, name, arguments)
-            annotation = nodes[name].annotation
-            if annotation is not None:
-                given = promises.kept(given, self.inference.annotated(annotation))
-            bound[name] = given.but(fresh=False) if given.fresh else given
-        if args.vararg is not None:
-            extra = [thunk() for thunk in arguments.positional[len(names) :]]
-            bound[args.vararg.arg] = sequence(items=extra) if arguments.exact and extra else sequence(join(extra))
-        if args.kwarg is not None:
-            known = [(key, thunk()) for key, thunk in arguments.keywords.items() if key not in nodes]
-            nothing = NOTHING_NAMED if arguments.exact else mapping()
-            bound[args.kwarg.arg] = mapping(items=known) if arguments.exact and known else nothing
-        return bound
-
-    def _without(self, function: FunctionNode | ast.Lambda, name: str, arguments: Arguments) -> Kind:
-        """A parameter that the call does not give: its default."""
-        value = default_of(function, name)
-        if value is None or not arguments.exact:
-            return UNKNOWN
-        return self.inference.eval(value, None)
-
-
-def default_of(function: FunctionNode | ast.Lambda, name: str) -> ast.expr | None:
-    """The default of a parameter, None where it has none."""
-    args = function.args
-    positional = [*args.posonlyargs, *args.args]
-    for item, value in zip(reversed(positional), reversed(args.defaults)):
-        if item.arg == name:
-            return value
-    for item, given in zip(args.kwonlyargs, args.kw_defaults):
-        if item.arg == name:
-            return given
-    return None
-
-
-def _argument_of(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    """What a call passes by a name or at a place; a starred expression where that hides it."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if not 0 <= place < len(call.args):
-        return None
-    return next((item for item in call.args[: place + 1] if isinstance(item, ast.Starred)), call.args[place])
-
 
 def _shown(edge: Edge, path: str) -> bool:
     """Whether a call only shows, at the end of a module's own file, that it runs: that is on the host."""
     return edge.caller == Scope(path, MODULE)
-
-
-def _last(func: Value) -> str:
-    """The last name of a callee in the notation of summaries."""
-    if isinstance(func, str):
-        return func.rpartition(".")[2]
-    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-
-
-def _calls_at(line: int, column: int, nodes: list[ast.AST]) -> list[ast.Call]:
-    return [node for node in nodes if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (line, column)]
 
 
 def _is_open(kind: Kind) -> bool:

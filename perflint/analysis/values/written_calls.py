@@ -1,0 +1,56 @@
+"""The calls of a file as they are written, by the edges of the call graph that stand for them."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.values.evaluating import Evaluating
+from perflint.ir.notation import last_name
+from perflint.ir.summary import Value
+from perflint.syntax.tree import start_of
+
+
+class WrittenCalls:
+    """The nodes of calls, which summaries know by their places alone."""
+
+    def __init__(self, inference: Evaluating) -> None:
+        self._inference = inference
+
+    def of(self, edge: Edge) -> ast.Call | None:
+        """The call of this file that an edge stands for."""
+        facts = (
+            self._inference.program.summaries[self._inference.path].functions[edge.caller.function].calls[edge.index]
+        )
+        return self._at(facts.line, facts.column, called_name(facts.func))
+
+    def _at(self, line: int, column: int, name: str) -> ast.Call | None:
+        """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
+        tree = self._inference.tree
+        found = _calls_at(line, column, tree.around((line, column)))
+        if not found:
+            # In formatted strings, places may be told wrongly.
+            tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
+            found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
+        return next((call for call in found if last_name(call.func) == name), None)
+
+
+def argument_of(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """What a call passes by a name or at a place; a starred expression where that hides it."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if not 0 <= place < len(call.args):
+        return None
+    return next((item for item in call.args[: place + 1] if isinstance(item, ast.Starred)), call.args[place])
+
+
+def called_name(func: Value) -> str:
+    """The last name of a callee in the notation of summaries."""
+    if isinstance(func, str):
+        return func.rpartition(".")[2]
+    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
+
+
+def _calls_at(line: int, column: int, nodes: list[ast.AST]) -> list[ast.Call]:
+    return [node for node in nodes if isinstance(node, ast.Call) and (node.lineno, node.col_offset) == (line, column)]
