@@ -231,6 +231,13 @@ class Program:
     def _phases(self) -> Phases:
         return Phases(self)
 
+    def is_run_by_framework(self, scope: Scope, context: int = -1) -> bool:
+        """Whether a line has its heat from a framework that trains, and so brings models and batches to the device."""
+        origin = self.origin(scope, context)
+        return (
+            isinstance(origin, FunctionRoot) and origin.role == "train" and not (origin.by_name or origin.last_resort)
+        )
+
     def step_loop(self, scope: Scope, context: int = -1) -> tuple[Scope, int] | None:
         """The hot loop that makes a line hot: the function it stands in, and its place among that one's loops."""
         origin = self.origin(scope, context)

@@ -159,6 +159,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_reached_in_training": (_scope, _plain, _plain, _plain),
     "is_float16": (_plain, _scope),
     "role": (_scope, _plain),
+    "is_run_by_framework": (_scope, _plain),
     "step_loop": (_scope, _plain),
     "grad_off": (_scope, _plain),
     "trains": (_scope,),

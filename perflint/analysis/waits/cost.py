@@ -76,11 +76,12 @@ def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
     """What the wait at `node` costs that can be avoided: a solver, a line search and a training that may stop early
     have to know whether to go on.
     """
+    read = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if read is not None and whole_of_rows(read, ctx) is not None:
+        return max(impact_at(node, ctx), Impact.MEDIUM)  # a wait for each row
     if ends_loop(node, ctx) and ctx.phase(node).phase is Phase.TRAIN:
         return Impact.LOW
     found = impact_at(node, ctx)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and whole_of_rows(node.func.value, ctx):
-        found = max(found, Impact.MEDIUM)  # a wait for each row
     # What a library of the host computes with has to come there: the wait can be put off, and not spared.
     return min(found, Impact.MEDIUM) if use_of(node, ctx) is Use.HOST else found
 

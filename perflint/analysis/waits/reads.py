@@ -189,6 +189,8 @@ def _means_accelerator(node: ast.AST, ctx: FileFacts) -> bool:
     """
     if ctx.mentions(*ACCELERATOR_WORDS) or not ctx.program.whole.has_step_loops:
         return True
+    if ctx.program.is_run_by_framework(ctx.scope(node), ctx.context(node)):
+        return True
     _, route, _ = ctx.heat_and_route(node)
     around = {hop.path for hop in route} | {edge.caller.path for edge in ctx.program.callers(ctx.scope(node))}
     if ctx.program.mentions(ACCELERATOR_WORDS, sorted(around)):

@@ -16,7 +16,9 @@ _SAME_ROW = frozenset({"detach", "cpu", "squeeze", "float", "clone"})
 def whole_of_rows(value: ast.expr, ctx: FileFacts) -> ast.expr | None:
     """The tensor of which a read takes a row in each iteration of an inner loop: `out` of `out[i]`; None for others."""
     loops = ctx.loops(value)
-    if not loops or sum(ctx.body_heat(loop) >= Heat.STEP for loop in loops) < 2 or turns_few_times(loops[0], ctx):
+    if not loops or ctx.body_heat(loops[0]) < Heat.STEP or ctx.is_root_loop(loops[0]):
+        return None  # each iteration has a tensor of its own
+    if turns_few_times(loops[0], ctx):
         return None
     row = value
     while isinstance(row, ast.Call) and isinstance(row.func, ast.Attribute) and row.func.attr in _SAME_ROW:
