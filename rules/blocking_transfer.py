@@ -23,6 +23,7 @@ from perflint.api import (
     is_from,
 )
 from perflint.api.invariants import Source, origin_of
+from perflint.api.phases import is_tried_out
 from perflint.api.transfers import (
     MOVES,
     Copy,
@@ -118,7 +119,7 @@ class BlockingTransfer(Rule):
             yield from self._needless(node, again, ctx)
             return
         copy = copy_at(node, ctx)
-        if copy is None or copy.what not in (What.BATCH, What.MADE):
+        if copy is None or copy.what not in (What.BATCH, What.MADE) or is_tried_out(node, ctx):
             return
         first = ctx.once(first_of_each_block, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)

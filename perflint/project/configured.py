@@ -27,6 +27,9 @@ CONFIGURED = (
     ".rst",
     ".jsonnet",
     ".slurm",
+    ".mk",
+    "Makefile",
+    "makefile",
 )
 #: These say how a project is installed and checked, and nothing of what it is run with.
 _PACKAGING = frozenset({"pyproject.toml", "setup.cfg", "tox.ini", "perflint.toml"})
@@ -35,8 +38,8 @@ _LARGEST = 256 * 1024
 _MOST = 4000
 _WORD = pattern(rb"[A-Za-z_][\w./:]*")
 _CLASS = pattern(rb"\b[A-Z]\w*[a-z]\w*[A-Z]\w*\b|\b[A-Z]{2,}\w*[a-z]\w*\b")
-_SCRIPTS = (".sh", ".slurm")
-_FLAG = pattern(rb"--([A-Za-z][\w-]*)")
+_SCRIPTS = (".sh", ".slurm", ".mk", "akefile")
+_FLAG = pattern(rb"""--([A-Za-z][\w-]*)(?:[ \t=]+["']?([\w.~]+))?""")
 _PAPERS = (".md", ".rst")
 _SET = pattern(rb"""["']?([A-Za-z_]\w*)["']?[ \t]*[:=][ \t]*["']?([^\s,#}"']*)""")
 _OFF = frozenset({b"false", b"off", b"no", b"0", b"0.0", b"null", b"none", b"~"})
@@ -84,8 +87,8 @@ class Configured:
 
 def _settings(path: str, text: bytes) -> Iterator[bytes]:
     if path.endswith(_SCRIPTS):
-        for flag in _FLAG.findall(text):
-            yield flag.replace(b"-", b"_") + b"=on"
+        for flag, value in _FLAG.findall(text):
+            yield flag.replace(b"-", b"_") + (b"=off" if value.lower() in _OFF else b"=on")
     elif not path.endswith(_PAPERS):
         for key, value in _SET.findall(text):
             yield key + (b"=off" if value.lower() in _OFF else b"=on")

@@ -47,6 +47,15 @@ def test_the_words_of_configurations_are_read_and_those_of_data_are_not(tmp_path
     assert not {"Focal", "Huge"} & words
 
 
+def test_the_options_that_a_makefile_gives_are_set_and_zeros_switch_off(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(
+        "run:\n\tpython train.py --scale_kl 4.0 --scale_neg=0 --fast \\\n\t\t--warm 0.0\n"
+    )
+    words = Configured(discover([tmp_path], Settings()).configured)()
+    assert {"scale_kl=on", "scale_neg=off", "fast=on", "warm=off"} <= words
+    assert "scale_neg=on" not in words
+
+
 def test_a_kept_report_holds_while_the_configurations_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,11 +9,12 @@ from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.worlds import World
+from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.frequency.heat import HeatMap
 from perflint.analysis.frequency.routes import decisive_loop, display_name, hot_loop_around
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence, Heat, Hop
-from perflint.ir.summary import FunctionFacts
+from perflint.ir.summary import CallFacts, FunctionFacts
 
 #: The calls of a way, that of the last function first.
 Calls: TypeAlias = "tuple[Edge, ...]"
@@ -102,10 +103,15 @@ class Ways:
         if way.root is not None:
             return _MODES.get(way.root.role, World.ANY)
         loop = self._heat.roots.loops.get((way.start, way.loop)) if way.loop is not None else None
-        if loop is None or loop.role != "batches":
+        if loop is None:
             return World.ANY
-        switches = {name for call in self._facts(way.start).calls if (name := last_name(call.func)) in _SWITCHES}
-        return World.EVALUATING if switches == {"eval"} else World.ANY
+        facts = self._facts(way.start)
+        switches = {_switched(call) for call in facts.calls if last_name(call.func) in _SWITCHES}
+        if loop.role == "batches":
+            return World.EVALUATING if switches == {"eval"} else World.ANY
+        # A teacher beside what is trained runs without gradients, in the mode that it has got elsewhere.
+        is_teacher = bool(way.calls) and grad_switch(facts, way.calls[-1].context) == "no_grad"
+        return World.TRAINING if loop.role == "train" and switches == {"train"} and not is_teacher else World.ANY
 
     def _is_told_otherwise(self, root: FunctionRoot) -> bool:
         """Whether calls that are seen say how a function is run, and not what its users may do: of a program without
@@ -151,3 +157,8 @@ class Ways:
             confidence = min(confidence, way.root.confidence)
             hops.append(Hop(way.start.path, facts.line, way.root.text))
         return tuple(reversed(hops)), confidence
+
+
+def _switched(call: CallFacts) -> str:
+    """The mode that a call puts a module into: `train` and `eval`, "" for what an argument says."""
+    return last_name(call.func) if not call.args and not call.keywords else ""
