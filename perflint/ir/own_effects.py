@@ -28,6 +28,8 @@ _COMPUTING = frozenset(
     "sum mean max min float half softmax sigmoid argmax argmin pow sqrt exp cumsum gather clone masked_fill any all "
     "matmul mm bmm log abs".split()
 )
+#: Functions that make a tensor on the host, whatever they are given.
+_ON_HOST = frozenset("from_numpy FloatTensor LongTensor Tensor IntTensor ByteTensor BoolTensor DoubleTensor".split())
 #: Calls that give a tensor with the graph of what they are called on.
 _CARRIERS = frozenset("mean sum view reshape squeeze unsqueeze to cuda cpu div mul add clone float double half".split())
 #: What a test asks that only tells what the machine is: the program that it was written for comes out at "yes".
@@ -36,6 +38,12 @@ _HARDWARE = frozenset({"is_available", "is_initialized", "is_cuda", "is_built"})
 _COUNTS = frozenset({"device_count", "get_world_size", "world_size"})
 _LEAVING = (ast.Return, ast.Break, ast.Continue)
 _Bound = Mapping[str, Sequence["ast.expr | None"]]
+
+
+def _is_fresh_copy(value: ast.expr) -> bool:
+    """`torch.from_numpy(rows)`: what is computed with it right away, the host computes."""
+    func = value.func if isinstance(value, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr in _ON_HOST
 
 
 def own_effects(parts: Sequence[ast.AST], params: frozenset[str], bound: _Bound, first: str) -> tuple[EffectFacts, ...]:
@@ -81,7 +89,7 @@ class _Reader:
             root = self.root(func.value)
             if root in self.params:
                 yield _fact(WRITES, root, name, node)
-        elif name in _COMPUTING and not self.computes:
+        elif name in _COMPUTING and not self.computes and not _is_fresh_copy(func.value):
             self.computes = True
             yield _fact(COMPUTES, "", "", node)
 

@@ -41,6 +41,11 @@ def change(body: str) -> tuple[int | None, int | None]:
         ("def f(a, b, c): return model(a).item()", (None, 0)),
         ("def f(a, b, c): return (model(a) == b).sum().cpu()", (None, 0)),
         ("def f(a, b, c): return model(a.item())", (None, FULL)),
+        # What is made on the host is no work of the device.
+        ("def f(a, b, c): return torch.from_numpy(a).float().to(b)", (0, None)),
+        ("def f(a, b, c): return torch.tensor(a, device=b).float().to(b)", (1, None)),
+        ("def f(a, b, c): return torch.tensor(a, **b).float().to(b)", (1, None)),
+        ("def f(a, b, c):\n  with torch.no_grad():\n    return a", (0, None)),
         # How many boxes are kept, the device has to tell.
         ("def f(a, b, c): gpu_nms(a, b, c)", (None, 0)),
         ("def f(a, b, c): gpu_nms(a, b, c)\ndef gpu_nms(a, b, c): pass", (0, None)),
@@ -163,3 +168,17 @@ def c(x):
         }
         answers.add(tuple(found[name] for name in names))
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [("import numpy as np", (0, None)), ("import numpy as np\nimport torch", (1, None)), ("", (1, None))],
+)
+def test_a_file_of_arrays_launches_nothing(imports: str, expected: tuple[int | None, int | None]) -> None:
+    texts = {
+        "arrays.py": f"{imports}\ndef blend(a, b):\n    return a * 3 + b\n",
+        "a.py": _HEAD + "from arrays import blend\ndef calls_it(a, b):\n    blend(a, b)\n",
+    }
+    program = Program({path: survey(ast.parse(text), text.splitlines()) for path, text in texts.items()})
+    found = program.queue_change(Scope("a.py", "calls_it"), 0)
+    assert (found.through, found.fresh) == expected

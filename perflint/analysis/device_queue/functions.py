@@ -17,11 +17,13 @@ from perflint.analysis.effects.own import of_call
 from perflint.analysis.effects.summary import Effect
 from perflint.analysis.evidence import last_name, runs_a_model
 from perflint.analysis.names.declared import is_abstract
-from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.values import SUPPRESSES
 from perflint.finding import Heat, Hop
 from perflint.ir.own_effects import COMPUTES
-from perflint.ir.summary import FunctionFacts
+from perflint.ir.summary import CallFacts, FunctionFacts
+from perflint.torch_model import tensors
+from perflint.torch_model.names import canonical, within
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -30,6 +32,12 @@ __all__ = ["Entry", "FunctionQueues"]
 
 _WORKING = frozenset({Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES})
 _WAITING = frozenset({Effect.WAITS, Effect.READS})
+#: Functions that make a tensor on the host where they are not told a device, and what only switches something.
+_OF_HOST_MEMORY = tensors.CONSTRUCTORS | tensors.HOST_CONSTRUCTORS
+_MODES = within("torch", "no_grad enable_grad inference_mode set_grad_enabled autocast device manual_seed")
+#: Libraries of arrays, and those of tensors.
+_ARRAYS = frozenset("numpy scipy gym gymnasium cv2 pandas".split())
+_TENSORS = frozenset("torch jax tensorflow cupy mxnet torchvision torchaudio tensordict einops".split())
 #: Of the methods that read, the one that only works on the host.
 _OF_HOST = "numpy"
 
@@ -81,6 +89,7 @@ class FunctionQueues:
         self._entries: dict[Scope, Entry | None] = {}
         self._regions: dict[Scope, Region] = {}
         self._calls: dict[Scope, dict[int, list[Edge]]] = {}
+        self._on_host: dict[str, bool] = {}
 
     # What running code does.
 
@@ -139,7 +148,7 @@ class FunctionQueues:
         if fact is None:
             return self._of_call(scope, event.index)
         if fact.kind == COMPUTES:
-            return launching(1)
+            return NOTHING if self._computes_on_host(scope.path) else launching(1)
         if fact.detail == _OF_HOST:
             return NOTHING
         return waiting(Hop(scope.path, fact.line, f"{fact.name}.{fact.detail}()" if fact.name else f".{fact.detail}()"))
@@ -162,7 +171,22 @@ class FunctionQueues:
             return waiting(Hop(scope.path, call.line, f"{last_name(call.func)}()"))
         if not _WORKING.isdisjoint(effects) or runs_a_model(call.func):
             return WORK
-        return launching(1) if Effect.LAUNCHES in effects else NOTHING
+        is_idle = self._is_idle(call, scope) or self._computes_on_host(scope.path)
+        return launching(1) if Effect.LAUNCHES in effects and not is_idle else NOTHING
+
+    def _is_idle(self, call: CallFacts, scope: Scope) -> bool:
+        """`torch.tensor(rows)`, `torch.no_grad()`: the device has nothing to do for it."""
+        names = [canonical(ref.name) for ref in self._program.refs(call.func, scope) if ref.kind == EXTERNAL]
+        is_placed = any(key in ("device", "") for key, _ in call.keywords)
+        return bool(names) and all(name in _MODES or (name in _OF_HOST_MEMORY and not is_placed) for name in names)
+
+    def _computes_on_host(self, path: str) -> bool:
+        """Whether a file computes with arrays and knows no tensors: a replay buffer, an environment."""
+        found = self._on_host.get(path)
+        if found is None:
+            tops = {target.partition(".")[0] for target in self._program.summaries[path].imports.values()}
+            found = self._on_host[path] = not tops.isdisjoint(_ARRAYS) and tops.isdisjoint(_TENSORS)
+        return found
 
     def _is_module(self, scope: Scope, index: int) -> bool:
         program = self._program
