@@ -87,7 +87,8 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - A few numbers behind another wait, and batches of an evaluation whose every step ends by reading its results.
+    - Data other than a loader's batch behind another wait of the same step, and batches of an evaluation whose every
+      step ends by reading its results.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 

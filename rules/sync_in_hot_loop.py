@@ -83,7 +83,9 @@ class SyncInHotLoop(Rule):
 
     - Tensors on the CPU, numpy scalars and Python numbers (0.3 us).
     - Reads under an every-N guard, once per epoch, or on an error path.
-    - Reads just behind another wait that the program needs, in the same function or in its callers.
+    - Reads just behind another wait that the program needs, in the same function or in its callers, and reads just
+      before results are copied to the host.
+    - Generation whose state is on the host: one read of all values on each iteration.
     - Values that the program hands on from the host: an action for an environment, outputs of an inference loop, rows
       for a server.
     - Results of an evaluation that are read after its loop over batches.
