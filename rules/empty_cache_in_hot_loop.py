@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Phase, Rule, callee_name, walk
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Phase, Rule, walk
 from perflint.api.phases import (
     beside_generation,
     gives_up_the_step,
@@ -19,9 +19,9 @@ from perflint.api.phases import (
     measures_memory,
 )
 
+from ._fixes.emptied_branches import emptied
+
 _TARGETS = ("torch.cuda.empty_cache", "torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.accelerator.empty_cache")
-#: Functions that answer without doing anything.
-_ASKING = frozenset({"is_available", "is_initialized", "hasattr", "isinstance", "getattr", "len"})
 
 
 class EmptyCacheInHotLoop(Rule):
@@ -90,7 +90,7 @@ class EmptyCacheInHotLoop(Rule):
             fix = Fix(
                 "Delete the call",
                 Applicability.UNSAFE,
-                ctx.edit.delete_statement(_emptied(statement, ctx)),
+                ctx.edit.delete_statement(emptied(statement, ctx)),
                 reason="a step that only just fits may run out of memory",
             )
         yield self.finding(
@@ -108,29 +108,6 @@ class EmptyCacheInHotLoop(Rule):
 
 #: An evaluation and a generation wait for their results in any case, and do other work beside.
 _IMPACTS = {Phase.EVALUATE: Impact.LOW, Phase.GENERATE: Impact.MEDIUM, Phase.SERVE: Impact.MEDIUM}
-
-
-def _emptied(statement: ast.stmt, ctx: Context) -> ast.stmt:
-    """The statement, or the `if` around it that would guard nothing any more."""
-    while True:
-        outer = ctx.tree.parent(statement)
-        if not isinstance(outer, ast.If) or outer.orelse or outer.body != [statement] or not _only_asks(outer.test):
-            return statement
-        around = ctx.tree.parent(outer)
-        if isinstance(around, ast.If) and outer in around.orelse:
-            return statement  # an `elif`, or an `else` that would be left without a body
-        if ctx.edit.would_lose_comment(outer, statement):
-            return statement
-        statement = outer
-
-
-def _only_asks(test: ast.expr) -> bool:
-    """Whether nothing happens when a test is left out: names, comparisons, and whether there is a device."""
-    return all(
-        not isinstance(part, (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom))
-        or (isinstance(part, ast.Call) and callee_name(part) in _ASKING)
-        for part in walk(test)
-    )
 
 
 def _stands_beside_cuda(node: ast.Call, ctx: Context) -> bool:

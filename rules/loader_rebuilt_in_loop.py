@@ -77,7 +77,7 @@ class LoaderRebuiltInLoop(Rule):
         source = _begun(node)
         if source is None:
             return
-        loop = _loop_around(node, ctx)
+        loop = next(iter(ctx.loops(node)), None)
         if not _runs_often(node, source, loop, ctx):
             return
         confidence = loader_confidence(source, ctx) or confidence_by_use(node, source, ctx)
@@ -95,7 +95,7 @@ class LoaderRebuiltInLoop(Rule):
         )
 
     def _built_again(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        loop = _loop_around(node, ctx)
+        loop = next(iter(ctx.loops(node)), None)
         if loop is None or not is_plain_loader(node, ctx) or starts_afresh(loop) or is_timing(loop):
             return
         if _is_conditional(node, loop, ctx) or not stays_the_same(node, loop, ctx):
@@ -125,18 +125,6 @@ def _begun(node: ast.Call) -> ast.expr | None:
         return inner.args[0]
     if isinstance(inner.func, ast.Attribute) and inner.func.attr == "__iter__" and not inner.args:
         return inner.func.value
-    return None
-
-
-def _loop_around(node: ast.AST, ctx: Context) -> ast.For | ast.AsyncFor | ast.While | None:
-    """The innermost loop statement whose body (not its header) runs `node`."""
-    child = node
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            return None
-        if isinstance(outer, _LOOPS) and child in outer.body:
-            return outer
-        child = outer
     return None
 
 

@@ -13,6 +13,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.item_reads import ItemReads
 from perflint.analysis.values.lists_of_arrays import are_small, holds_arrays, is_little
 from perflint.analysis.waits.counts import Count, counted_at
+from perflint.analysis.waits.numbers import numbers_of
 from perflint.finding import Confidence
 
 _HEAD = """
@@ -164,3 +165,9 @@ def test_entries_are_replaced_and_never_written_in_place(body: str, *, rebinds: 
 def test_objects_are_collected_or_stored(body: str, *, kept: bool) -> None:
     facts = _facts(body)
     assert is_kept_object(node_at(facts, "Net()", ast.Call), facts) is kept
+
+
+@pytest.mark.parametrize(("call", "reads"), [("this.repeat(n)", False), ("x.repeat(n)", True)])
+def test_a_method_of_the_object_around_is_none_of_a_tensor(call: str, *, reads: bool) -> None:
+    facts = facts_of(f"class Step:\n    def run(this, x, n):\n        return {call}\n")
+    assert (list(numbers_of(call_at(facts, call), facts)) != []) is reads

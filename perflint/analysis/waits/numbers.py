@@ -157,10 +157,20 @@ def _is_of_import(func: ast.expr, ctx: FileFacts) -> bool:
 
 def _is_of_object(func: ast.expr, ctx: FileFacts) -> bool:
     """`self.dropout(x)`: what the object around has or does, which is no method of a tensor."""
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or func.value.id != "self":
-        return False
+    owner = func.value if isinstance(func, ast.Attribute) else None
     around = ctx.tree.class_of(func)
-    return around is not None and not any("Tensor" in ctx.text(base) for base in around.bases)
+    if not isinstance(owner, ast.Name) or around is None or owner.id != _object_of_method(func, around, ctx):
+        return False
+    return not any("Tensor" in ctx.text(base) for base in around.bases)
+
+
+def _object_of_method(node: ast.AST, cls: ast.ClassDef, ctx: FileFacts) -> str | None:
+    """What the method of a class around a node calls its object: its first parameter, mostly `self`."""
+    method = function = ctx.tree.function_of(node)
+    while function is not None and ctx.tree.class_of(function) is cls:
+        method, function = function, ctx.tree.function_of(function)
+    first = [*method.args.posonlyargs, *method.args.args][:1] if method is not None else []
+    return first[0].arg if first else None
 
 
 def _runs_project(func: ast.expr, ctx: FileFacts) -> bool:
