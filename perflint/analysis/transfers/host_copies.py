@@ -201,11 +201,19 @@ def _is_surely_host(call: ast.Call, value: Kind, ctx: FileFacts) -> bool:
     moved = call.func.value
     if value.certainty is Confidence.HIGH and isinstance(moved, (ast.Attribute, ast.Call)):
         return True
+    if (given := ctx.given_on_route(moved)) is not None and _is_kept_there(*given):
+        return not _is_kept(call, ctx)
     if not is_from(value.origin, Provenance.CONSTRUCTOR, Provenance.LIKE) or value.optional:
         return False
     if value.certainty is Confidence.HIGH:
         return not _is_kept(call, ctx)
     return value.certainty is Confidence.MEDIUM and isinstance(moved, ast.Call)
+
+
+def _is_kept_there(given: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the call that makes this hot hands over what its object keeps on the host: `picked(self.table, i)`."""
+    kind = ctx.kind(given)
+    return isinstance(given, ast.Attribute) and kind.place is Place.HOST and kind.certainty is Confidence.HIGH
 
 
 def _is_kept(call: ast.Call, ctx: FileFacts) -> bool:

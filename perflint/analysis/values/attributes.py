@@ -111,5 +111,7 @@ def _instance_attribute(receiver: Kind, name: str) -> Kind:
         # Its counts are on the host, wherever its data are.
         return tensor(receiver.place if name == "data" else Place.HOST, device=receiver.device)
     if receiver.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+        if name in ("batch_shape", "event_shape"):
+            return SHAPE
         return tensor(receiver.place, device=receiver.device)
     return UNKNOWN
