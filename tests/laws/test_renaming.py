@@ -135,7 +135,6 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL101-blocking-transfer/cuda_or_the_host",
         "TPL101-blocking-transfer/kept_on_the_host",
         "TPL103-loader-without-workers/data_in_memory_and_evaluation",
-        "TPL104-respawned-workers/no_workers_unless_asked_for",
         "TPL201-sync-in-hot-loop/results_that_leave_torch",
         "TPL204-explicit-synchronize/waits_with_a_reason",
         "TPL208-device-stats-every-step/where_memory_is_measured",
