@@ -126,7 +126,7 @@ class BlockingTransfer(Rule):
         emptied = emptied_by(first.call, ctx)
         if is_pass(copy.call, ctx) and (emptied is not None or _waits_in_any_case(node, ctx)):
             return  # nobody waits for anything but the bytes, in a pass that trains nothing
-        if emptied is not None and not _is_of_loader(copy) and not _is_later(emptied, first.call, ctx):
+        if emptied is not None and not _is_of_loader(copy) and _is_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
@@ -196,6 +196,13 @@ def _is_of_loader(copy: Copy) -> bool:
     """Whether a batch is moved, whose bytes count whatever waits besides."""
     is_loaded = is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
     return is_loaded or copy.value.tag is Tag.BATCH
+
+
+def _is_before(wait: Hop, node: ast.expr, ctx: Context) -> bool:
+    """Whether a wait of the same function comes before a copy, in the same step."""
+    around = ctx.tree.function_of(node)
+    begins = 0 if around is None else around.lineno
+    return wait.path == ctx.path and begins < wait.line <= node.lineno
 
 
 def _is_later(wait: Hop, node: ast.expr | ast.stmt, ctx: Context) -> bool:

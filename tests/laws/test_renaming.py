@@ -104,6 +104,7 @@ LEFT: dict[str, tuple[str, ...]] = {
     "how much there is of something, and how long it goes on": (
         "TPL115-pad-to-max-length/short_questions",
         "TPL201-sync-in-hot-loop/around_the_decoding",
+        "TPL201-sync-in-hot-loop/search_on_the_host",
         "TPL201-sync-in-hot-loop/host_values_in_a_forward",
         "TPL201-sync-in-hot-loop/losses_of_unknown_origin",
         "TPL202-tensor-in-condition/sums_of_unknown_shapes",
