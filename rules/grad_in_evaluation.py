@@ -13,6 +13,7 @@ from perflint.api import (
     Functions,
     Heat,
     Impact,
+    Loops,
     Rule,
     Tag,
     callee_name,
@@ -43,8 +44,6 @@ from ._fixes.no_grad import switch_off
 
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
-#: What most evaluations call what they evaluate, where whoever calls them has put it into evaluation mode.
-_MODELS = ("model", "net", "network")
 
 
 class GradInEvaluation(Rule):
@@ -102,7 +101,8 @@ class GradInEvaluation(Rule):
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
     listens = (
-        Functions("eval", "backward", *_MODELS),
+        Functions("eval", "backward"),
+        Loops(),
         Calls("eval"),
         Calls("run_with_cache", "model", "forward", *_VALUE_READS, at_least=Heat.STEP),
     )
@@ -118,12 +118,11 @@ class GradInEvaluation(Rule):
             else:
                 yield from self._without_training(node, ctx)
             return
-        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if HOOK.search(node.name):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            yield from self._switched_by_callers(ctx.tree.function_of(node), ctx)
             return
-        if not tells_of_modes(node, ctx):
-            if EVALUATES.search(node.name) and (models := evaluated_by_callers(node, ctx)):
-                yield from self._function(node, ctx, Heat.EPOCH, models)
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if HOOK.search(node.name) or not tells_of_modes(node, ctx):
             return
         if EVALUATES.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
@@ -135,6 +134,15 @@ class GradInEvaluation(Rule):
             passes = list(self._passes(ctx.body(node), ctx))
             if passes and not ctx.program.trains(ctx.own_scope(node)):
                 yield from passes
+
+    def _switched_by_callers(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef | None, ctx: Context
+    ) -> Iterator[Finding]:
+        """An evaluation whose callers have put the model into evaluation mode."""
+        if function is None or not EVALUATES.search(function.name) or HOOK.search(function.name):
+            return
+        if not tells_of_modes(function, ctx) and (models := evaluated_by_callers(function, ctx)):
+            yield from self._function(function, ctx, Heat.EPOCH, models)
 
     def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A script without functions, at the first model that it puts into evaluation mode."""

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
+from perflint.analysis.gradients.forwards import arguments_by_name
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     asks_in,
@@ -67,7 +68,8 @@ def _forwards_beside(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
     backwards = _backwards(parts) or _calls_that_train(parts, ctx)
     if not backwards:
         return
-    trained = _run_in_training(backwards, ctx)
+    handed = _handed_to_training(backwards, ctx)
+    trained = _run_in_training(backwards, ctx) | handed
     for loop in parts:
         if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _trains(loop, backwards):
             continue
@@ -76,7 +78,7 @@ def _forwards_beside(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
         if not (_follows_eval(loop, ctx) or _ends_training(loop, backwards, ctx)) or asks_for_gradients(loop):
             continue
         if not any(_is_walked_back(loop, call, ctx) for call in backwards):
-            yield from _first_forward(loop, trained, ctx)
+            yield from _first_forward(loop, trained, handed, ctx)
     yield from _after_the_step(parts, backwards, ctx)
 
 
@@ -146,15 +148,27 @@ def _calls_that_train(parts: list[ast.AST], ctx: FileFacts) -> list[ast.Call]:
 
 
 def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
-    """Names of the models that run in the innermost loops that walk back, or are handed to what does."""
-    given = [item for call in backwards if callee_name(call) not in _BACKWARD for item in call.args]
-    return {name_of_whole(item) for item in given if isinstance(item, (ast.Name, ast.Attribute))} | {
+    """Names of the models that run in the innermost loops that walk back."""
+    return {
         name_of_whole(part.func)
         for call in backwards
         for loop in ctx.loops(call)[:1]
         for part in walk(loop)
         if isinstance(part, ast.Call) and is_model_call(part, ctx)
     }
+
+
+def _handed_to_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
+    """Names of what is handed to functions that run it as a module and walk its result back: models, whatever their
+    names say.
+    """
+    found: set[str] = set()
+    for call in backwards:
+        ref = None if callee_name(call) in _BACKWARD else ctx.project_target(call.func)
+        if ref is not None:
+            given = arguments_by_name(call, ctx.program.function(Scope(ref.path, ref.name)))
+            found |= {name_of_whole(item) for name, item in given.items() if name in ctx.effects(call).trains}
+    return found - {""}
 
 
 def _trains(loop: ast.AST, backwards: list[ast.Call]) -> bool:
@@ -209,12 +223,12 @@ def _is_walked_back(loop: ast.AST, call: ast.Call, ctx: FileFacts) -> bool:
     return False
 
 
-def _first_forward(loop: ast.AST, trained: set[str], ctx: FileFacts) -> Iterator[ast.Call]:
+def _first_forward(loop: ast.AST, trained: set[str], handed: set[str], ctx: FileFacts) -> Iterator[ast.Call]:
     forwards = [
         part
         for part in walk(loop)
         if isinstance(part, ast.Call)
-        and is_model_call(part, ctx)
+        and (is_model_call(part, ctx) or name_of_whole(part.func) in handed)
         and name_of_whole(part.func) in trained
         and not ctx.grad_off(part)
         and not may_differentiate(part, ctx)
