@@ -105,6 +105,7 @@ class CallGraph:
             self._connect_waiting(by_name)
             self._params.clear()
             self.resolver.forget()
+            self.resolver.find_registries()
         done = set(by_name)
         self._connect_waiting([item for item in waiting if item not in done] if done else waiting)
         self._global.clear()
