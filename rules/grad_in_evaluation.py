@@ -199,10 +199,8 @@ class GradInEvaluation(Rule):
             yield self.finding(
                 forward,
                 ctx,
-                (
-                    f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph that no backward "
-                    "pass uses."
-                ),
+                f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph that no backward pass "
+                "uses.",
                 advice="Run it under `with torch.no_grad():`."
                 if stands_in_training(forward, ctx)
                 else "Put `with torch.no_grad():` around this loop.",
@@ -218,9 +216,7 @@ class GradInEvaluation(Rule):
         """A function that evaluates what it, or who calls it, puts into evaluation mode."""
         parts = ctx.body(node)
         models = switched or {name for part in parts if (name := evaluated(part))}
-        if not models or asks_for_gradients(node):
-            return
-        if ctx.program.trains(ctx.own_scope(node)):
+        if not models or asks_for_gradients(node) or ctx.program.trains(ctx.own_scope(node)):
             return
         forward = first_with_gradients(parts, models, ctx, at_least)
         if forward is None:
@@ -231,10 +227,8 @@ class GradInEvaluation(Rule):
         yield self.finding(
             forward,
             ctx,
-            (
-                f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph; `{node.name}` runs no "
-                "backward pass."
-            ),
+            f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph; `{node.name}` runs no "
+            "backward pass.",
             advice=f"Put `@torch.no_grad()` on `{node.name}`.",
             fix=switch_off(node, forward, parts, ctx),
         )
