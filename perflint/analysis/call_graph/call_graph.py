@@ -56,6 +56,10 @@ def _is_of_self(func: str, targets: list[Scope]) -> bool:
     return func == "self"
 
 
+#: What says nothing of a module but that it is one.
+_ANY_MODULE = "torch.nn.Module"
+
+
 class CallGraph:
     """Edges both ways. Built in two rounds: the second knows what callers pass for parameters."""
 
@@ -292,7 +296,7 @@ class CallGraph:
         call = facts.calls[index]
         targets, inherited, is_library = callee
         passes = call.args or call.keywords
-        if is_library and not guess and _maps_a_name(call):
+        if is_library and not guess and (_maps_a_name(call) or self._is_any_module(call.func, scope, facts)):
             return False  # what a name stands for may be what callers pass
         if passes and not targets and not inherited:
             for handed in self._callbacks(call, scope, facts):
@@ -320,6 +324,16 @@ class CallGraph:
             for handed in self._handed_on(call, scope, targets):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited)
+
+    def _is_any_module(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
+        """Whether a call is of a parameter that is declared as a module, and as no class in particular."""
+        if type(func) is not str:
+            return False
+        name = func.partition(".")[0]
+        declared = next((param.annotation for param in facts.params if param.annotation and param.name == name), "")
+        if not declared:
+            return False
+        return any(ref.name == _ANY_MODULE for ref in self.resolver.annotated(declared, scope))
 
     def _may_run(self, target: Scope, call: CallFacts) -> bool:
         """Whether one of those that a call may run takes what it hands over. A method that is called as one has nothing

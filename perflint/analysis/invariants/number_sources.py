@@ -162,6 +162,8 @@ class _Tracing:
                 return self._of_call(node, frame)
             case ast.Await() | ast.Yield() | ast.YieldFrom():
                 return _DATA
+            case ast.Slice():
+                return _as_places(self.all_of((node.lower, node.upper, node.step), frame))
             case ast.IfExp():
                 return self.all_of((node.body, node.orelse), frame)
             case ast.Compare():
@@ -315,6 +317,11 @@ class _Tracing:
         found = self.all_of(returns, _Frame(bound, calls, {}))
         self.open.discard(id(node))
         return found
+
+
+def _as_places(bounds: Origin) -> Origin:
+    """What bounds say of the numbers between them: which, and nothing that was fetched is one of these."""
+    return bounds._replace(source=min(bounds.source, Source.DATA), fetched=())
 
 
 def _as_seen_from_outside(found: Origin, given: Iterable[Origin]) -> Origin:
