@@ -234,7 +234,7 @@ from torchvision.datasets import MNIST
 def main(args, model, optimizer):
     {before}
     loader = DataLoader(MNIST(args.root), num_workers={workers})
-    for epoch in range(10):
+    for epoch in range(100):
         for x, y in loader:
             model(x).backward()
             optimizer.step()

@@ -48,6 +48,8 @@ class Ways:
     def __init__(self, heat: HeatMap, callers: Callable[[Scope], list[Edge]]) -> None:
         self._heat = heat
         self._callers = callers
+        #: By function, the modes that its calls put modules into.
+        self._switches: dict[Scope, set[str]] = {}
 
     def printed(self, scope: Scope, context: int) -> Way:
         """The way that `route_to` prints."""
@@ -106,7 +108,10 @@ class Ways:
         if loop is None:
             return World.ANY
         facts = self._facts(way.start)
-        switches = {_switched(call) for call in facts.calls if last_name(call.func) in _SWITCHES}
+        switches = self._switches.get(way.start)
+        if switches is None:
+            found = {_switched(call) for call in facts.calls if last_name(call.func) in _SWITCHES}
+            switches = self._switches[way.start] = found
         if loop.role == "batches":
             return World.EVALUATING if switches == {"eval"} else World.ANY
         # A teacher beside what is trained runs without gradients, in the mode that it has got elsewhere.

@@ -93,7 +93,8 @@ def is_tried_out(node: ast.AST, ctx: FileFacts) -> bool:
     """
     loops = [loop for loop in ctx.loops(node) if ctx.is_root_loop(loop)]
     if loops and all(
-        turns_few_times(loop, ctx, _FEW) or _measures(loop, ctx) or _learns_nothing(loop) for loop in loops
+        turns_few_times(loop, ctx, _FEW) or ctx.once(_measures, loop) or ctx.once(_learns_nothing, loop)
+        for loop in loops
     ):
         return True
     function = ctx.tree.function_of(node)
@@ -115,7 +116,7 @@ def _measures(loop: ast.AST, ctx: FileFacts) -> bool:
     return bool(runs) and all(_is_made_up(item, loop, ctx) for run in runs for item in run.args)
 
 
-def _learns_nothing(loop: ast.AST) -> bool:
+def _learns_nothing(loop: ast.AST, _: FileFacts) -> bool:
     """Whether a loop walks back and drops the gradients: it looks whether its batches fit into memory."""
     called = {callee_name(part) for part in walk(loop) if isinstance(part, ast.Call)}
     if not {"backward", "zero_grad"} <= called or any(CHANGES_MODEL.search(name) for name in called):
