@@ -69,7 +69,7 @@ def _forwards_beside(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
     if not backwards:
         return
     handed = _handed_to_training(backwards, ctx)
-    trained = _run_in_training(backwards, ctx) | handed
+    trained = _run_in_training(backwards, ctx) | handed | _given_to_training(backwards)
     for loop in parts:
         if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) or _trains(loop, backwards):
             continue
@@ -156,6 +156,12 @@ def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
         for part in walk(loop)
         if isinstance(part, ast.Call) and is_model_call(part, ctx)
     }
+
+
+def _given_to_training(backwards: list[ast.Call]) -> set[str]:
+    """Names of all that is handed to functions that train, by which a model of the same name is known."""
+    given = [item for call in backwards if callee_name(call) not in _BACKWARD for item in call.args]
+    return {name_of_whole(item) for item in given if isinstance(item, (ast.Name, ast.Attribute))}
 
 
 def _handed_to_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
