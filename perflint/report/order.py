@@ -66,22 +66,34 @@ def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bo
     groups = [[one] for one in findings] if counting else defects(findings, copies)
     kept = [group for group in groups if group[0].impact >= least or any(map(_costs_much, group))]
     kept_ids = set(map(id, kept))
-    notes = list(report.notes)
-    if hidden := [one for group in groups if id(group) not in kept_ids for one in group]:
-        levels = "low" if least is Impact.MEDIUM else "low or medium"
-        fixable = sum(one.fix is not None and one.fix.applicability is Applicability.SAFE for one in hidden)
-        also = f", {fixable} fixable" if fixable else ""
-        notes.append(f"{len(hidden)} of {levels} impact{also} (`--impact low` prints all)")
+    hidden = [group for group in groups if id(group) not in kept_ids]
+    is_joined = output_format in FOR_PEOPLE and not counting
+    everything = _joined([*kept, *hidden], copies) if hidden and is_joined else groups
     if _sort(layout, output_format) == "impact":
         kept = _worst_first(kept)
-    if output_format in FOR_PEOPLE and not counting:
-        kept = neighbours([group[0] for group in kept], kept, copies)
+    if is_joined:
+        kept = _joined(kept, copies)
+    notes = list(report.notes)
+    if hidden:
+        notes.append(_left_out(hidden, max(1, len(everything) - len(kept)), least))
     if layout.most is not None and len(kept) > layout.most:
         notes.append(f"{many(len(kept) - layout.most, 'more finding')} (`--max-findings`)")
         kept = _first(kept, layout.most)
     every = tuple(one for group in kept for one in group)
     counts = Counts.of(dataclasses.replace(report, findings=every))
     return dataclasses.replace(report, findings=tuple(map(as_one, kept)), notes=tuple(notes)), counts
+
+
+def _left_out(hidden: list[Defect], more: int, least: Impact) -> str:
+    """How many findings more would be printed if none was hidden, and how many of the hidden places have a safe fix."""
+    levels = "low" if least is Impact.MEDIUM else "low or medium"
+    safe = [one for group in hidden for one in group if one.fix and one.fix.applicability is Applicability.SAFE]
+    also = f", {len(safe)} fixable" if safe else ""
+    return f"{more} of {levels} impact{also} (`--impact low` prints all)"
+
+
+def _joined(groups: list[Defect], copies: Copies) -> list[Defect]:
+    return neighbours([group[0] for group in groups], groups, copies)
 
 
 def _costs_much(finding: Finding) -> bool:
