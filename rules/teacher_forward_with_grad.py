@@ -28,7 +28,7 @@ from perflint.api.gradients import (
     may_differentiate,
 )
 
-from ._fixes.no_grad import switch_off_for_statement
+from ._fixes.no_grad_block import switch_off_for_statement
 
 _DEPTH = 12
 

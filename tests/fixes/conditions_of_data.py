@@ -31,13 +31,28 @@ def train(model, loader: DataLoader, optimizer):
                 'images.to("cuda", torch.uint8)',
                 "out of the dtype's range",
             ),
-            Condition("the source is filled", "optimizer.step()", "images.zero_()", "written to afterwards"),
-            Condition("an element is written", "optimizer.step()", "images[0] = 0", "written to afterwards"),
-            Condition("it is added to in place", "optimizer.step()", "images += 1", "written to afterwards"),
+            Condition(
+                "the source is filled",
+                "optimizer.step()",
+                "optimizer.step()\n        images.zero_()",
+                "written to afterwards",
+            ),
+            Condition(
+                "an element is written",
+                "optimizer.step()",
+                "optimizer.step()\n        images[0] = 0",
+                "written to afterwards",
+            ),
+            Condition(
+                "it is added to in place",
+                "optimizer.step()",
+                "optimizer.step()\n        images += 1",
+                "written to afterwards",
+            ),
             Condition(
                 "an operation writes its result there",
                 "optimizer.step()",
-                "torch.add(images, 1, out=images)",
+                "optimizer.step()\n        torch.add(images, 1, out=images)",
                 "written to afterwards",
             ),
             Condition(
@@ -49,7 +64,7 @@ def train(model, loader: DataLoader, optimizer):
             Condition(
                 "a function that cannot be seen gets the source afterwards",
                 "optimizer.step()",
-                "recycle(images)",
+                "optimizer.step()\n        recycle(images)",
                 "written to afterwards",
             ),
             *(
@@ -57,7 +72,12 @@ def train(model, loader: DataLoader, optimizer):
                 for move in ('to("cuda", torch.long)', "type(torch.cuda.LongTensor)", 'to("cuda", labels.dtype)')
             ),
             *(
-                Condition("another name has it", "optimizer.step()", f"{writes}", "written to afterwards")
+                Condition(
+                    "another name has it",
+                    "optimizer.step()",
+                    f"optimizer.step()\n        {writes}",
+                    "written to afterwards",
+                )
                 for writes in (
                     "a, b = images, labels\n        a.zero_()",
                     "both = {'a': images}\n        both['a'].zero_()",

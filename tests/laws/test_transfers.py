@@ -73,7 +73,7 @@ def faults(transfer: Callable[[str, Kind, Kind], Kind], names: Iterable[str]) ->
     for name in names:
         for seed in range(0, 3 * _DRAWN, 3):
             one, wider, other = drawn(seed)
-            if name == "to" and Place.UNKNOWN in (other.place, wider.place):
+            if name in ("to", "type") and Place.UNKNOWN in (other.place, wider.place):
                 continue  # who moves something to where another is says that this is worth a move
             if not leq(value(transfer(name, one, other)), value(transfer(name, wider, other))):
                 found.append(f"{name} of {one!r} and of {wider!r} with {other!r}")
