@@ -2,8 +2,8 @@
 a one: whoever mends them gains nothing.
 
 The wait that drains it may stand in the function's callers, or before in the function, where no rule tells of it: its
-value is wanted on the host. Where a finding tells of it, in whatever file, the waits behind it are related places of
-that finding.
+value is wanted on the host. Where the same rule tells of it, in whatever file, the waits behind it are related places
+of that finding. What other rules tell of decides nothing: a rule by itself finds what it finds among all.
 """
 
 from __future__ import annotations
@@ -78,20 +78,22 @@ def _is_wait(finding: Finding, rule: Rule) -> bool:
 
 
 def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding | None]:
-    """The findings of a file in their order, None for those whose wait stands behind one that nobody tells of. Those
-    behind a wait of another function that their own rule tells of are of its block; those behind one of another file
-    say so, for `settled` to decide.
+    """The findings of a file in their order, None for those whose wait stands behind one that their rule does not tell
+    of. Those behind a wait of another function that it tells of are of its block; those behind one of another file say
+    so, for `settled` to decide.
     """
-    everywhere = [finding.span for finding, _ in found]
-    spans = set(everywhere)
+    spans: dict[str, set[Span]] = {}
+    for finding, _ in found:
+        spans.setdefault(finding.code, set()).add(finding.span)
     placed = {(finding.code, finding.span.line): finding.span for finding, _ in found}
     repeated = _firsts_repeated(found)
     for finding, wait in found:
-        if wait is None or not spans.isdisjoint(wait.ahead):
+        own_spans = spans[finding.code]
+        if wait is None or not own_spans.isdisjoint(wait.ahead):
             yield finding
         elif (finding.code, wait.first) in repeated:
             yield replace(finding, block=repeated[finding.code, wait.first])
-        elif wait.first is not None and any(_covers(span, wait.first) for span in everywhere):
+        elif wait.first is not None and any(_covers(span, wait.first) for span in own_spans):
             yield finding
         else:
             own = sorted(place.line for place in wait.places if place.path == finding.path)
@@ -108,12 +110,14 @@ def settled(findings: Sequence[Finding], silenced: Iterable[Finding] = ()) -> li
     """The findings of all files but those whose wait stands behind one of another file that no finding tells of. What a
     comment silences is told.
     """
-    quiet = {(one.path, one.span.line) for one in silenced if not one.behind}
+    quiet = {(one.code, one.path, one.span.line) for one in silenced if not one.behind}
     kept = list(findings)
     while True:
-        placed = quiet | {(one.path, one.span.line) for one in kept}
+        placed = quiet | {(one.code, one.path, one.span.line) for one in kept}
         left = [
-            one for one in kept if not one.behind or any((place.path, place.line) in placed for place in one.behind)
+            one
+            for one in kept
+            if not one.behind or any((one.code, place.path, place.line) in placed for place in one.behind)
         ]
         if len(left) == len(kept):
             return kept
