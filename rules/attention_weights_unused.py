@@ -9,7 +9,6 @@ from perflint.api import (
     EXTERNAL_INSTANCE,
     Applicability,
     Context,
-    Edit,
     Finding,
     Fix,
     Heat,
@@ -94,7 +93,7 @@ class AttentionWeightsUnused(Rule):
             fix=Fix(
                 "Do not compute the attention weights",
                 Applicability.UNSAFE,
-                (_without_weights(call, ctx),),
+                (ctx.edit.set_argument(call, _NEED_WEIGHTS, "need_weights", "False"),),
                 reason="the second result becomes None, and a fully masked row gives numbers instead of NaN",
                 numerics="same to rounding",
             ),
@@ -116,9 +115,3 @@ def _asks_for_weights(call: ast.Call) -> bool:
         return False
     wanted = argument(call, _NEED_WEIGHTS, "need_weights")
     return wanted is None or is_constant(wanted, True)  # noqa: FBT003 - the literal that is looked for
-
-
-def _without_weights(call: ast.Call, ctx: Context) -> Edit:
-    if len(call.args) > _NEED_WEIGHTS:
-        return ctx.edit.replace(call.args[_NEED_WEIGHTS], "False")
-    return ctx.edit.set_keyword(call, "need_weights", "False")

@@ -9,7 +9,6 @@ from perflint.api import (
     Applicability,
     Calls,
     Context,
-    Edit,
     Finding,
     Fix,
     Impact,
@@ -101,7 +100,7 @@ class ConvBiasBeforeBatchnorm(Rule):
             fix=Fix(
                 "Remove the bias",
                 Applicability.UNSAFE,
-                (_without_bias(node, ctx),),
+                (ctx.edit.set_argument(node, modules.BIAS_POSITION, "bias", "False"),),
                 reason="checkpoints lose an entry, the bias becomes None, and later layers get other random values",
                 numerics="changes training",
             ),
@@ -113,9 +112,3 @@ def _has_bias(node: ast.Call) -> bool:
     if callee_name(node).startswith("ConvTranspose"):
         bias = keyword(node, "bias") if len(node.args) <= modules.BIAS_POSITION else node  # another order of arguments
     return not has_unpacking(node) and (bias is None or is_constant(bias, True))  # noqa: FBT003 - the literal
-
-
-def _without_bias(node: ast.Call, ctx: Context) -> Edit:
-    if len(node.args) > modules.BIAS_POSITION:
-        return ctx.edit.replace(node.args[modules.BIAS_POSITION], "False")
-    return ctx.edit.set_keyword(node, "bias", "False")

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, argument
+from perflint.api.layers import factor_of_gram
 
 _TARGETS = (
     "torch.linalg.eigh",
@@ -18,7 +19,6 @@ _TARGETS = (
     "scipy.linalg.eigh",
     "scipy.linalg.eigvalsh",
 )
-_PRODUCTS = ("torch.matmul", "torch.mm", "numpy.matmul", "numpy.dot")
 
 
 class LowRankEigh(Rule):
@@ -75,7 +75,7 @@ class LowRankEigh(Rule):
         matrix = argument(node, 0, "A") or argument(node, 0, "a") or argument(node, 0, "input")
         if matrix is None or not ctx.is_call_of(node, *_TARGETS):
             return
-        factor = _factor(matrix, ctx)
+        factor = factor_of_gram(matrix, ctx)
         if factor is None:
             return
         name = ctx.text(factor)
@@ -89,34 +89,3 @@ class LowRankEigh(Rule):
                 "largest first."
             ),
         )
-
-
-def _factor(node: ast.expr, ctx: Context, depth: int = 3) -> ast.expr | None:
-    """`X` of `X.T @ X`, also scaled or bound to a name before."""
-    if isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.MatMult):
-            return _gram(node.left, node.right, ctx)
-        if isinstance(node.op, (ast.Div, ast.Mult)):
-            return _factor(node.left, ctx, depth)
-        return None
-    if isinstance(node, ast.Call) and len(node.args) == 2 and ctx.is_call_of(node, *_PRODUCTS):
-        return _gram(node.args[0], node.args[1], ctx)
-    if isinstance(node, ast.Name) and depth:
-        made = ctx.inference.flow.definitions(node)
-        if len(made) == 1 and made[0].value is not None and not made[0].path:
-            return _factor(made[0].value, ctx, depth - 1)
-    return None
-
-
-def _gram(left: ast.expr, right: ast.expr, ctx: Context) -> ast.expr | None:
-    transposed = _transposed(left)
-    return right if transposed is not None and ctx.text(transposed) == ctx.text(right) else None
-
-
-def _transposed(node: ast.expr) -> ast.expr | None:
-    """`X` of `X.T`, `X.mT`, `X.t()` and `X.transpose(...)`."""
-    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH"):
-        return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("t", "transpose"):
-        return node.func.value
-    return None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name
+from perflint.api.loops import is_bound_before_steps
 
 _TARGETS = (
     "torch.randperm",
@@ -60,7 +61,10 @@ class PermutationForOneBatch(Rule):
         if size is None or not ctx.is_call_of(node, *_TARGETS) or not _is_cut(node, ctx):
             return
         whole = _measured(size, ctx)
-        if whole is None or not _outlives_step(whole, node, ctx):
+        if whole is None:
+            return
+        outlives = isinstance(whole, ast.Name) and is_bound_before_steps(whole, node, ctx)
+        if not outlives and ctx.kind(whole).tag is not Tag.DATASET:
             return
         yield self.finding(
             node,
@@ -104,17 +108,3 @@ def _measured(size: ast.expr, ctx: Context) -> ast.expr | None:
         if is_part and origin.value.attr == "shape":  # type: ignore[attr-defined]
             return origin.value.value  # type: ignore[attr-defined, no-any-return]
     return None
-
-
-def _outlives_step(whole: ast.expr, node: ast.Call, ctx: Context) -> bool:
-    """Whether what is measured is there before the step: a data set, or a name bound outside of all hot loops here."""
-    if ctx.kind(whole).tag is Tag.DATASET:
-        return True
-    if not isinstance(whole, ast.Name):
-        return False
-    hot = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
-    if not hot:
-        return False
-    inside = {id(part) for part in ast.walk(hot[-1])}
-    made = ctx.inference.flow.definitions(whole)
-    return bool(made) and all(id(item.node) not in inside for item in made)

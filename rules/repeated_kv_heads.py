@@ -14,19 +14,13 @@ from perflint.api import (
     Impact,
     Rule,
     argument,
-    callee_name,
     is_constant,
-    last,
 )
+from perflint.api.layers import repetition_of_heads
 
 _ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 #: `enable_gqa` is there since this version.
 _SINCE = (2, 5)
-_REPEATS = ("torch.repeat_interleave",)
-#: Functions that repeat heads, by where they are defined.
-_LIBRARY_REPEATS = ("repeat_kv",)
-_HEAD_DIMENSIONS = (1, -3)
-_MERGES = frozenset({"reshape", "flatten"})
 
 
 class RepeatedKvHeads(Rule):
@@ -79,8 +73,8 @@ class RepeatedKvHeads(Rule):
             return
         if not ctx.is_call_of(node, _ATTENTION) or _is_masked(node):
             return
-        repeated = _repetition(key, ctx)
-        if repeated is None or _repetition(value, ctx) is None:
+        repeated = repetition_of_heads(key, ctx)
+        if repeated is None or repetition_of_heads(value, ctx) is None:
             return
         yield self.finding(
             node,
@@ -94,48 +88,3 @@ class RepeatedKvHeads(Rule):
 def _is_masked(node: ast.Call) -> bool:
     mask = argument(node, 3, "attn_mask")
     return mask is not None and not is_constant(mask, None)
-
-
-def _repetition(node: ast.expr, ctx: Context) -> ast.Call | None:
-    """The call that repeats heads, where all that may be given here comes from one."""
-    origins = [item for item in ctx.inference.origins(node) if not _is_input(item, node)]
-    found = [item for item in origins if isinstance(item, ast.Call) and _repeats(item, ctx)]
-    return found[0] if found and len(found) == len(origins) else None
-
-
-def _is_input(item: ast.expr, node: ast.expr) -> bool:
-    return item is node and isinstance(node, ast.Name)
-
-
-def _repeats(call: ast.Call, ctx: Context) -> bool:
-    if callee_name(call) == "repeat_interleave":
-        position = 2 if ctx.is_call_of(call, *_REPEATS) else 1
-        dim = argument(call, position, "dim")
-        return dim is not None and any(is_constant(_number(dim), number) for number in _HEAD_DIMENSIONS)
-    target = ctx.target(call.func)
-    if target is not None:
-        return target.startswith("transformers.") and last(target) in _LIBRARY_REPEATS
-    return _expands_heads(call, ctx)
-
-
-def _number(node: ast.expr) -> ast.expr:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        return ast.Constant(-node.operand.value)  # type: ignore[operator]
-    return node
-
-
-def _expands_heads(call: ast.Call, ctx: Context) -> bool:
-    """Whether a function of the project expands a new dimension and merges it with the next: `repeat_kv(x, n)`."""
-    ref = ctx.project_target(call.func)
-    facts = ctx.program.summaries[ref.path].functions.get(ref.name) if ref is not None else None
-    if facts is None or "expand" not in facts.identifiers.split():
-        return False
-    return any(_method(value) in _MERGES for value in facts.returns)
-
-
-def _method(value: object) -> str:
-    """The method that gives a returned value, as a summary has it."""
-    if not isinstance(value, tuple) or value[0] != "call":
-        return ""
-    func = value[1]
-    return func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""

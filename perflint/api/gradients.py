@@ -97,6 +97,7 @@ from perflint.analysis.gradients.walked_back import (
     is_walked_back_with,
     value_of_sum,
 )
+from perflint.analysis.gradients.walks_elsewhere import walks_back_elsewhere
 from perflint.analysis.gradients.ways_without import (
     is_called_without_gradients,
     is_switched_off_by_some,
@@ -222,6 +223,7 @@ __all__ = [
     "tells_of_modes",
     "trained_after",
     "value_of_sum",
+    "walks_back_elsewhere",
     "walks_back_somewhere",
     "wrapped_uncompiled",
     "zeroes_gradients",

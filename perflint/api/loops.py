@@ -11,6 +11,7 @@ from perflint.analysis.frequency.few_parts import (
 )
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
 from perflint.analysis.frequency.over_dimensions import goes_over_dimension
+from perflint.analysis.invariants.bound_in import carries_names, is_assigned_in, is_bound_before_steps
 from perflint.analysis.invariants.caller_numbers import are_numbers_of_callers
 from perflint.analysis.invariants.turn_dependence import regions_of_turns
 from perflint.analysis.phases.loop_purpose import (
@@ -56,6 +57,7 @@ __all__ = [
     "are_moved_over",
     "are_numbers_of_callers",
     "built_text",
+    "carries_names",
     "computed_by_rows",
     "drains",
     "encodes_items",
@@ -67,7 +69,9 @@ __all__ = [
     "growing_loop",
     "grown_at",
     "grown_attributes",
+    "is_assigned_in",
     "is_between_clocks",
+    "is_bound_before_steps",
     "is_column",
     "is_for_one_turn",
     "is_forever",

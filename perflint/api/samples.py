@@ -5,6 +5,7 @@ from __future__ import annotations
 from perflint.analysis.frequency.handed_out import handed_out, hands_out_parts, is_several_texts, shows_each
 from perflint.analysis.frequency.per_item_calls import edge_of_items, loop_header
 from perflint.analysis.gradients.in_batches import changes_model, gives_the_same_in_batches
+from perflint.analysis.invariants.recurrences import steps_through
 from perflint.analysis.invariants.turn_dependence import (
     Turning,
     bound_by,
@@ -53,6 +54,7 @@ __all__ = [
     "reads_next",
     "rows_of",
     "shows_each",
+    "steps_through",
     "takers",
     "text_of_turn",
     "turning_loops",

@@ -62,6 +62,12 @@ class Codemods:
         except UnreachableError:
             return NOWHERE
 
+    def set_argument(self, call: ast.Call, position: int, name: str, value: str) -> Edit:
+        """Give a call the argument `name`, in the place of what it is given at that position, else by its name."""
+        if len(call.args) > position:
+            return self.replace(call.args[position], value)
+        return self.set_keyword(call, name, value)
+
     def remove_keyword(self, call: ast.Call, name: str) -> Edit:
         """Take `name=...` out of a call that has it."""
         found = next((item for item in call.keywords if item.arg == name), None)
