@@ -109,7 +109,7 @@ class DdpSyncEveryMicrobatch(Rule):
             ctx,
             f"`{_short(node, ctx)}` {ctx.heat(node).phrase} and all-reduces gradients each time; only the last "
             f"micro-batch of a step needs it.{' By default a step has one.' if single else ''}",
-            impact=Impact.MEDIUM if single else Impact.HIGH,
+            impact=Impact.LOW if single else Impact.HIGH,
             advice="Run the forward and backward passes of all but the last micro-batch under `no_sync()`.",
             confidence=certainty,
             related=(ctx.hop(step, "the optimizer step of these micro-batches"),),

@@ -20,6 +20,10 @@ _OFF: Value = ("const", "bool", False)
 _ON: Value = ("const", "bool", True)
 _NONE: Value = ("const", "NoneType", None)
 _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
+#: What gives back the options that an earlier run has saved.
+LOADS = frozenset(
+    "pickle.load pickle.loads dill.load joblib.load torch.load json.load json.loads yaml.load yaml.safe_load".split()
+)
 #: Names by which the options of a command line go where nothing tells what they are.
 OPTION_NAMES = frozenset({"args", "opt", "opts", "flags", "FLAGS", "hparams"})
 #: Names by which what a configuration file says goes.

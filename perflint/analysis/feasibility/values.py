@@ -13,7 +13,7 @@ from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.evaluate import builtin, evaluate
 from perflint.analysis.feasibility.fixpoint import Fixpoint
 from perflint.analysis.feasibility.lattice import BOTTOM, NO, NONE, OBJECT, SOMETHING, TOP, YES, Possible, joined, of
-from perflint.analysis.feasibility.options import CONFIG_NAMES, OPTION_NAMES, Options, field_place
+from perflint.analysis.feasibility.options import CONFIG_NAMES, LOADS, OPTION_NAMES, Options, field_place
 from perflint.analysis.feasibility.parameters import Passed, Passing
 from perflint.analysis.feasibility.presence import Presence
 from perflint.analysis.feasibility.raising import Raising
@@ -247,7 +247,8 @@ class Values:
         if base in ("self", "cls"):
             cls = self._resolver.nesting.enclosing_class(scope)
             return self._attribute(cls, name, world) if cls.name else TOP
-        refs = self._resolver.refs(base, scope)
+        # What a file gives under the name of options are those of an earlier run.
+        refs = [ref for ref in self._resolver.refs(base, scope) if ref.name not in LOADS]
         if not refs:
             return self._option(name, base, scope, world)
         return joined([self._of_ref(ref, name, scope, world) for ref in refs])

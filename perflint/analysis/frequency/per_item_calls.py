@@ -6,10 +6,13 @@ import re
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.few_turns import turns_few_times
+from perflint.analysis.invariants.turn_dependence import feeds_itself
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.loops import OVER_BATCHES
 from perflint.analysis.naming.models import CHANGED_BY_RUN
 from perflint.analysis.naming.phases import TIMES
+from perflint.analysis.values.written_calls import WrittenCalls
 from perflint.finding import Confidence
 from perflint.ir.summary import FunctionFacts, LoopFacts
 
@@ -25,7 +28,7 @@ def edge_of_items(scope: Scope, given: set[str], held: set[str], ctx: FileFacts)
         param.name for param in ctx.program.function(scope).params if param.name.lstrip("=*") not in ("self", "cls")
     ]
     for edge in ctx.program.callers(scope):
-        if edge.callback or edge.confidence < Confidence.HIGH:
+        if edge.callback or edge.confidence < Confidence.HIGH or _needs_its_last_turn(edge, ctx):
             continue
         own = _targets_around(edge, ctx)
         if own and not any(own & _names_of(ctx.program.argument(edge, name)) for name in params if name in held):
@@ -34,6 +37,16 @@ def edge_of_items(scope: Scope, given: set[str], held: set[str], ctx: FileFacts)
             ):
                 return edge
     return None
+
+
+def _needs_its_last_turn(edge: Edge, ctx: FileFacts) -> bool:
+    """Whether the loop around a call hands it what it gave on the turn before, or has few turns at all."""
+    caller = ctx.at(edge.caller.path)
+    call = WrittenCalls(caller.inference).of(edge) if caller is not None and edge.index >= 0 else None
+    if caller is None or call is None:
+        return False
+    loop = next(iter(caller.loops(call)), None)
+    return loop is not None and (feeds_itself(call, loop) or turns_few_times(loop, caller, _FEW))
 
 
 def _targets_around(edge: Edge, ctx: FileFacts) -> set[str]:

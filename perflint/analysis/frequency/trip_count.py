@@ -7,12 +7,18 @@ from collections.abc import Iterable
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.bound_parameters import default_of
+from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.ir.summary import LoopFacts, Value
 from perflint.syntax.walk import walk
 
 #: What goes through its first argument, turn by turn.
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "list", "sorted", "reversed"})
+#: What goes through the entries of a mapping.
+_OF_ENTRIES = frozenset({"items", "keys", "values"})
+#: Methods of containers that put nothing in.
+_ASKING = frozenset("get copy index count sort reverse pop popitem clear remove join".split())
 #: How many names a count is followed through.
 _LINKS = 2
 
@@ -26,7 +32,12 @@ def most_turns(loop: ast.stmt | ast.comprehension, ctx: FileFacts) -> int | None
 
 
 def _length(rows: ast.expr, ctx: FileFacts, links: int) -> int | None:
-    """How many rows there are at most: `range(10)`, `(a, b)`, `rows[:8]`, and names of these."""
+    """How many rows there are at most: `range(10)`, `(a, b)`, `rows[:8]`, the items of a dict that is written out, and
+    names of these.
+    """
+    entries = rows.func if isinstance(rows, ast.Call) and not rows.args else None
+    if isinstance(entries, ast.Attribute) and entries.attr in _OF_ENTRIES:
+        return _length(entries.value, ctx, links)
     while isinstance(rows, ast.Call) and isinstance(rows.func, ast.Name) and rows.args:
         if rows.func.id == "range":
             return _range(rows, ctx, links)
@@ -35,14 +46,60 @@ def _length(rows: ast.expr, ctx: FileFacts, links: int) -> int | None:
         rows = rows.args[0]
     if isinstance(rows, (ast.List, ast.Tuple, ast.Set)):
         return None if any(isinstance(item, ast.Starred) for item in rows.elts) else len(rows.elts)
+    if isinstance(rows, ast.Dict):
+        return None if None in rows.keys else len(rows.keys)
     if isinstance(rows, ast.Subscript) and isinstance(rows.slice, ast.Slice):
         stop = rows.slice.upper
         return stop.value if isinstance(stop, ast.Constant) and type(stop.value) is int and stop.value > 0 else None
     if isinstance(rows, ast.IfExp):
         return _largest(_length(item, ctx, links) for item in (rows.body, rows.orelse))
-    if isinstance(rows, ast.Name) and links:
-        return _largest(_length(item, ctx, links - 1) for item in ctx.inference.origins(rows) if item is not rows)
+    if isinstance(rows, (ast.Name, ast.Attribute)) and links:
+        made = [item for item in ctx.inference.origins(rows) if item is not rows]
+        found = _largest(_length(item, ctx, links - 1) for item in made)
+        if found is None or isinstance(rows, ast.Attribute):
+            return found if made else _by_default(rows, ctx)
+        is_filled = any(isinstance(item, (ast.Dict, ast.List, ast.Set)) for item in made)
+        return _with_added(rows, found, ctx) if is_filled else found
     return None
+
+
+def _by_default(rows: ast.expr, ctx: FileFacts) -> int | None:
+    """How many rows a parameter has by default: `kernels=(12, 16)`."""
+    function = ctx.tree.function_of(rows)
+    if function is None or not isinstance(rows, ast.Name):
+        return None
+    bound = ctx.inference.flow.definitions(rows)
+    default = default_of(function, rows.id) if any(isinstance(item.node, ast.arg) for item in bound) else None
+    return len(default.elts) if isinstance(default, (ast.List, ast.Tuple)) else None
+
+
+def _with_added(rows: ast.Name, count: int, ctx: FileFacts) -> int | None:
+    """How many entries a container has once it is filled, one more for each line such as `texts["glad"] = ...`; None
+    where a loop puts them in, or a call may.
+    """
+    made = set(ctx.inference.flow.definitions(rows))
+    for name, is_one in ctx.once(_filled, ctx.tree.scope_of(rows)).get(rows.id, ()):
+        if isinstance(name.ctx, ast.Store) or not made.isdisjoint(ctx.inference.flow.definitions(name)):
+            if not is_one:
+                return None
+            count += 1
+    return count
+
+
+def _filled(scope: ast.AST, ctx: FileFacts) -> dict[str, list[tuple[ast.Name, bool]]]:
+    """Where a function may put something into containers, by their names, and whether that is one entry, once."""
+    found: dict[str, list[tuple[ast.Name, bool]]] = {}
+    for part in ctx.tree.walk(scope):
+        name: ast.expr | None = None
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+            name = part.value
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            name = None if part.func.attr in _OF_ENTRIES | _ASKING else part.func.value
+        elif isinstance(part, ast.AugAssign):
+            name = part.target
+        if isinstance(name, ast.Name):
+            found.setdefault(name.id, []).append((name, isinstance(part, ast.Subscript) and not ctx.loops(part)))
+    return found
 
 
 def _range(call: ast.Call, ctx: FileFacts, links: int) -> int | None:
@@ -55,6 +112,8 @@ def _count(value: ast.expr, ctx: FileFacts, links: int) -> int | None:
     """A number that is written out, or what a name or an option is by default."""
     if isinstance(value, ast.Constant):
         return value.value if type(value.value) is int else None
+    if isinstance(value, ast.Call) and callee_name(value) == "len" and len(value.args) == 1:
+        return _length(value.args[0], ctx, links)
     if not isinstance(value, (ast.Name, ast.Attribute)):
         return None
     made = [item for item in ctx.inference.origins(value) if item is not value] if links else []
