@@ -14,6 +14,7 @@ from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anyt
 from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.evidence import last_name
+from perflint.analysis.gradients.parameter_counts import ParameterCounts
 from perflint.analysis.names.module_writes import ModuleWrites
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
@@ -115,6 +116,18 @@ class Whole:
     def has_derived(self, name: str) -> bool:
         """Whether any class has a base of that last name."""
         return name in self._bases
+
+    @cached_property
+    def _parameters(self) -> ParameterCounts:
+        return ParameterCounts(self._program.resolver)
+
+    def most_parameters(self, path: str, name: str) -> int | None:
+        """How many parameters an object of a class of a file holds at most; None where nobody knows."""
+        return self._parameters.of_class(Ref(CLASS, path, name))
+
+    def most_parameters_kept(self, attribute: str) -> int | None:
+        """The same of what any class keeps under a name."""
+        return self._parameters.of_attribute(attribute)
 
     def has_class(self, name: str) -> bool:
         """Whether any file defines a class of that name at its top."""

@@ -7,19 +7,15 @@ from typing import Any
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.parameter_counts import of_layer
 from perflint.analysis.gradients.results import may_hold_parameters
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.values.kind import Kind, Tag
 from perflint.torch_model import tensors
 from perflint.torch_model.names import last
 
-#: Layers of one or two parameters.
-_LAYERS = frozenset(f"torch.nn.{name}" for name in "Linear Conv1d Conv2d Conv3d Embedding LayerNorm Bilinear".split())
-#: Parameters for which a loop of updates costs as much as one for all.
-_FEW = 2
-_OF_NUMBERS = frozenset("int float bool len max min round".split())
-#: By which a module may hold more than its attributes say.
-_ADD_UNSEEN = frozenset("setattr add_module register_module register_parameter".split())
+#: Parameters for which a loop of updates costs hardly more than one for all: some ten launches.
+_FEW = 8
 #: Layers whose forward is one operation.
 _ONE_OPERATION = frozenset(
     f"torch.nn.{name}" for name in "Linear Embedding Identity Dropout LayerNorm Softmax Sigmoid ReLU GELU Tanh".split()
@@ -80,31 +76,19 @@ def _is_number_or_layer(name: str) -> bool:
 
 
 def holds_few(module: Kind, ctx: FileFacts) -> bool:
-    """Whether a module is a single layer, or a class of the project with a parameter or two and no layers, as losses
-    that learn their centers are.
+    """Whether a module is a single layer, or a class of the project that makes a handful of parameters."""
+    if module.path:
+        count = ctx.program.whole.most_parameters(module.path, module.qualified) if module.tag is Tag.MODULE else None
+    else:
+        count = of_layer(module.qualified) if module.qualified else None
+    return count is not None and 0 < count <= _FEW
+
+
+def holds_few_by_name(owner: ast.expr, ctx: FileFacts) -> bool:
+    """Whether all modules hold so few which classes of the project keep under a name: of `parts.decoder.head`, where
+    nobody can tell what the parts are.
     """
-    if module.qualified in _LAYERS:
-        return True
-    summary = ctx.program.summaries.get(module.path) if module.tag is Tag.MODULE and module.path else None
-    facts = summary.classes.get(module.qualified) if summary is not None else None
-    if summary is None or facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
-        return False  # what it is derived from holds more
-    own = [summary.functions[f"{module.qualified}.{method}"] for method in facts.methods]
-    if any(_ADD_UNSEEN & set(method.identifiers.split()) for method in own):
+    if not isinstance(owner, ast.Attribute) or ctx.kind(owner).tag is not Tag.UNKNOWN:
         return False
-    run = {call.func for method in own for call in method.calls if isinstance(call.func, str)}
-    parameters = 0
-    for name, values in facts.attributes.items():
-        made = [last_of(value[1]) if isinstance(value, tuple) and value[0] == "call" else "" for value, _ in values]
-        if made and set(made) == {"Parameter"}:
-            parameters += 1
-        elif f"self.{name}" in run or not all(
-            call in _OF_NUMBERS if call else _is_plain(value) for call, (value, _) in zip(made, values)
-        ):
-            return False  # may be a module that it makes or is given
-    return 0 < parameters <= _FEW
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a value is written as a name, a literal or arithmetic, which has no notation."""
-    return not isinstance(value, tuple) or value[0] in ("const", "seq", "map")
+    count = ctx.program.whole.most_parameters_kept(owner.attr)
+    return count is not None and 0 < count <= _FEW

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.module_sizes import holds_few
+from perflint.analysis.gradients.module_sizes import holds_few, holds_few_by_name
 from perflint.analysis.naming.models import COPIES, LAST_LAYERS, PARAMETER_LISTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name
@@ -96,14 +96,14 @@ def _is_state(node: ast.expr) -> bool:
 
 
 def walks_few(node: ast.expr, ctx: FileFacts) -> bool:
-    """Whether the walk is over the two parameters of a single layer, or those of the last layers only."""
+    """Whether the walk is over the handful of parameters of a layer or two, or those of the last layers only."""
     if any(_is_few(part, ctx) for part in walk(node)) or "_parameters" in names_in(node):
         return True  # `module._parameters` holds those of the module itself, not of its layers
     return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in _WALKS
-        and holds_few(ctx.kind(part.func.value), ctx)
+        and (holds_few(ctx.kind(part.func.value), ctx) or holds_few_by_name(part.func.value, ctx))
         for part in walk(node)
     )
 

@@ -188,6 +188,8 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_set_elsewhere": (_plain, _scope),
     "is_set_anywhere": (_plain,),
     "has_derived": (_plain,),
+    "most_parameters": (_plain, _plain),
+    "most_parameters_kept": (_plain,),
     "writes_to_module": (_plain, _plain),
     "has_class": (_plain,),
     "differentiates": (),
