@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Scope, Tag, argument, callee_name
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tag, argument, callee_name
+from perflint.api.layers import holds_training_state
+from perflint.api.loops import goes_through_list
 from perflint.api.names import ONE_PROCESS
 from perflint.api.waits import is_exceptional
 from perflint.api.words import short_call
 
 _SAVERS = {"torch.save": 0, "safetensors.torch.save_file": 0, "safetensors.torch.save_model": 0}
-_SAVED = frozenset({Tag.STATE_DICT, Tag.MODULE, Tag.OPTIMIZER_STATE, Tag.OPTIMIZER})
 #: Calls between the loop and the save: past that many, a test on the way decides whether one is due.
 _LONGEST = 2
 
@@ -62,9 +63,11 @@ class BlockingCheckpoint(Rule):
         assert isinstance(node, ast.Call)
         if ctx.role(node) != "train" or is_exceptional(node, ctx) or _is_conditional(node, ctx):
             return
-        if not _saves_state(node, ctx) or len(ctx.heat_and_route(node)[1]) > 1 + _LONGEST:
-            return
-        if _is_listed_to_be_saved(node, ctx):
+        if (
+            not _saves_state(node, ctx)
+            or len(ctx.heat_and_route(node)[1]) > 1 + _LONGEST
+            or goes_through_list(node, ctx)
+        ):
             return
         yield self.finding(
             node,
@@ -74,46 +77,17 @@ class BlockingCheckpoint(Rule):
         )
 
 
-def _is_listed_to_be_saved(node: ast.Call, ctx: Context) -> bool:
-    """Whether the turn of training goes through a list of what is to be saved now, which most turns leave empty:
-    `for name in names: save(name)`. Nobody writes several checkpoints on every step.
-    """
-    _, route, _ = ctx.heat_and_route(node)
-    for hop in route[1:]:
-        for name, facts in ctx.program.summaries[hop.path].functions.items():
-            around = (facts.loops_around(call.context) for call in facts.calls if call.line == hop.line)
-            for loops in around:
-                if len(loops) < 2 or (Scope(hop.path, name), loops[0]) in ctx.program.roots.loops:
-                    continue
-                iterable = facts.loops[loops[0]].iterable
-                if isinstance(iterable, str) and "." not in iterable:
-                    return True
-    return False
-
-
 def _saves_state(node: ast.Call, ctx: Context) -> bool:
     target = ctx.target(node.func)
     if target in _SAVERS:
         saved = argument(node, _SAVERS[target], "obj")
-        return saved is not None and _is_state(saved, ctx)
+        return saved is not None and holds_training_state(saved, ctx)
     name = callee_name(node)
     if not isinstance(node.func, ast.Attribute) or (target is not None and not target.startswith("accelerate.")):
         return False
     if name == "save_pretrained":
         return ctx.kind(node.func.value).tag is Tag.MODULE
     return name == "save_state" and "accelerator" in ctx.text(node.func.value)
-
-
-def _is_state(saved: ast.expr, ctx: Context) -> bool:
-    """A model, an optimizer, what their `state_dict()` gives, or a dict that holds one of these."""
-    for origin in ctx.inference.origins(saved):
-        values = origin.values if isinstance(origin, ast.Dict) else [origin]
-        for value in values:
-            if ctx.kind(value).tag in _SAVED:
-                return True
-            if isinstance(value, ast.Call) and callee_name(value) == "state_dict":
-                return True
-    return False
 
 
 def _is_conditional(node: ast.Call, ctx: Context) -> bool:

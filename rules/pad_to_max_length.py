@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Impact,
-    Rule,
-    Tag,
-    Tier,
-    callee_name,
-    is_constant,
-    pattern,
-    walk,
-)
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant, pattern
 from perflint.api import keyword as given
-from perflint.api.loading import is_cut_to_length, is_short_length
-from perflint.api.names import EVALUATING_FILE, TOKENIZER, WITHOUT_TRAINING
+from perflint.api.loading import is_cut_to_length, is_short_length, prepares_training_data
+from perflint.api.phases import is_for_evaluation
+from perflint.api.samples import is_tokenizer
 
 from ._shared.jax import trains_with_jax
 
@@ -79,9 +66,13 @@ class PadToMaxLength(Rule):
         assert isinstance(node, ast.Call)
         if not is_constant(given(node, "padding"), "max_length") or not _pads_text(node, ctx):
             return
-        if not _trains(ctx) or ctx.role(node) in ("eval", "decode", "forward") or ctx.grad_off(node):
+        if (
+            not (ctx.program.whole.has_training or ctx.program.mentions(_TRAINERS))
+            or ctx.role(node) in ("eval", "decode", "forward")
+            or ctx.grad_off(node)
+        ):
             return
-        if _needs_one_shape(ctx) or _is_for_evaluation(node, ctx) or not _feeds_training(node, ctx):
+        if _needs_one_shape(ctx) or is_for_evaluation(node, ctx) or not prepares_training_data(node, ctx):
             return
         if _is_for_jax(node, ctx) or given(node, "sampling_rate") is not None or is_cut_to_length(node, ctx):
             return
@@ -104,47 +95,12 @@ def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
     return trains_with_jax(ctx) or any(is_constant(tensors, name) for name in ("jax", "tf"))
 
 
-def _trains(ctx: Context) -> bool:
-    return ctx.program.whole.has_training or ctx.program.mentions(_TRAINERS)
-
-
 def _pads_text(node: ast.Call, ctx: Context) -> bool:
     if callee_name(node) in _COLLATORS:
         return True
     func = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS else node.func
-    kind = ctx.kind(func)
-    return kind.tag is Tag.TOKENIZER or (not kind.known and bool(TOKENIZER.search(ctx.text(func).rpartition(".")[2])))
+    return is_tokenizer(func, ctx)
 
 
 def _needs_one_shape(ctx: Context) -> bool:
     return ctx.program.mentions(_STATIC) or bool(_STATIC_TEXT.search(ctx.source.text))
-
-
-def _is_for_evaluation(node: ast.AST, ctx: Context) -> bool:
-    function = ctx.tree.function_of(node)
-    file = ctx.path.rpartition("/")[2].lower()
-    return bool(EVALUATING_FILE.search(file)) or (
-        function is not None and bool(WITHOUT_TRAINING.search(function.name.lower()))
-    )
-
-
-def _feeds_training(node: ast.AST, ctx: Context) -> bool:
-    """Whether the call belongs to a data set, a collate function or a training loop, or to the function that prepares
-    the texts of one (`dataset.map(preprocess)`).
-    """
-    if ctx.role(node) in ("data", "train"):
-        return True
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    return bool(re.search(r"tokeniz|preprocess|preproc|collate|encode|__getitem__", function.name)) and _is_mapped(
-        function.name, ctx
-    )
-
-
-def _is_mapped(name: str, ctx: Context) -> bool:
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.Call) and callee_name(part) in ("map", "with_transform", "set_transform"):
-            if any(isinstance(item, ast.Name) and item.id == name for item in walk(part)):
-                return True
-    return False

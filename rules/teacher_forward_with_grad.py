@@ -9,14 +9,12 @@ from perflint.api import (
     Calls,
     Confidence,
     Context,
-    Effect,
     Finding,
     Heat,
     Impact,
     Phase,
     Rule,
     Tag,
-    walk,
 )
 from perflint.api.gradients import (
     Followed,
@@ -26,7 +24,9 @@ from perflint.api.gradients import (
     is_called_without_gradients,
     learns,
     may_differentiate,
+    trains_itself,
 )
+from perflint.api.phases import is_for_a_picture
 
 from ._fixes.no_grad_block import switch_off_for_statement
 
@@ -78,7 +78,7 @@ class TeacherForwardWithGrad(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not isinstance(node.func, ast.Attribute) or ctx.grad_off(node) or _draws(node, ctx):
+        if not isinstance(node.func, ast.Attribute) or ctx.grad_off(node) or is_for_a_picture(node, ctx):
             return
         for forward in set(forwards_behind(node.func.value, ctx, _DEPTH, computed=True)):
             often = ctx.heat(forward) >= Heat.EPOCH or bool(ctx.loops(forward))
@@ -88,7 +88,7 @@ class TeacherForwardWithGrad(Rule):
                 continue  # tried out in a script or a cell
             if ctx.phase(forward).phase is Phase.EVALUATE or not learns(forward, ctx) or has_no_graph(forward, ctx):
                 continue
-            if holds_nothing(forward, ctx) or _trains(forward, ctx):
+            if holds_nothing(forward, ctx) or trains_itself(forward, ctx):
                 continue
             if is_called_without_gradients(ctx.scope(forward), ctx) or may_differentiate(forward, ctx, losses=True):
                 continue
@@ -107,22 +107,3 @@ class TeacherForwardWithGrad(Rule):
             impact=None if often else Impact.LOW,
             confidence=None if ctx.kind(node.func).tag is Tag.MODULE else Confidence.MEDIUM,
         )
-
-
-def _trains(forward: ast.Call, ctx: Context) -> bool:
-    """Whether what is called walks a graph back itself, or a method of this name does, whoever it is of."""
-    if ctx.effects(forward).does(Effect.BACKWARD):
-        return True
-    return isinstance(forward.func, ast.Attribute) and any(
-        ctx.program.trains(scope) for scope in ctx.program.named(forward.func.attr)
-    )
-
-
-def _draws(node: ast.Call, ctx: Context) -> bool:
-    """Whether a forward is for a picture: drawing takes far longer, and is not done on every step."""
-    around: ast.AST | None = ctx.tree.function_of(node)
-    if around is None:  # a script may train in one loop and draw in another
-        around = next(iter(ctx.loops(node)), None)
-    return around is not None and any(
-        isinstance(part, ast.Call) and (ctx.target(part.func) or "").startswith("matplotlib.") for part in walk(around)
-    )

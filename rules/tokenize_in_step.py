@@ -5,21 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Heat,
-    Impact,
-    Rule,
-    Tag,
-    callee_name,
-    modules,
-)
-from perflint.api.gradients import is_of_the_host
-from perflint.api.names import TOKENIZER
-from perflint.api.phases import comes_from_step, makes_text, opens_data, runs_rarely
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, modules
+from perflint.api.phases import comes_from_step, makes_text, opens_data, runs_rarely, stands_in_step
+from perflint.api.samples import is_tokenizer
 
 _METHODS = ("encode", "encode_plus", "batch_encode_plus", "tokenize", "apply_chat_template", "predict")
 _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "bert_tokenizer", "clip_tokenizer")
@@ -77,7 +65,7 @@ class TokenizeInStep(Rule):
         if makes_text(node, ctx) or opens_data(node, ctx) or runs_rarely(node, ctx):
             return
         constant = isinstance(node.args[0], ast.Constant)
-        if not constant and not _is_in_step(node, ctx) and not comes_from_step(node, ctx):
+        if not constant and not stands_in_step(node, ctx) and not comes_from_step(node, ctx):
             return  # the text comes from a caller, who may have made it just now
         yield self.finding(
             node,
@@ -101,24 +89,5 @@ def _advice(*, encodes: bool, constant: bool) -> str:
 def _is_tokenizer_call(node: ast.Call, ctx: Context) -> bool:
     func = node.func
     if callee_name(node) in _METHODS and isinstance(func, ast.Attribute):
-        return _is_tokenizer(func.value, ctx)
-    return isinstance(func, (ast.Name, ast.Attribute)) and _is_tokenizer(func, ctx)
-
-
-def _is_tokenizer(node: ast.expr, ctx: Context) -> bool:
-    kind = ctx.kind(node)
-    if kind.tag is Tag.TOKENIZER:
-        return True
-    if kind.known and kind.tag is not Tag.INSTANCE:
-        return False
-    if not isinstance(node, (ast.Name, ast.Attribute)) or any(ref.path for ref in ctx.refs(node)):
-        return False  # a tokenizer of the project's own may be anything, such as a module that quantizes images
-    return bool(TOKENIZER.search(ctx.text(node).rpartition(".")[2])) and not is_of_the_host(node, ctx)
-
-
-def _is_in_step(node: ast.Call, ctx: Context) -> bool:
-    """Whether the call stands in the training loop itself, or in the step of a framework."""
-    function = ctx.tree.function_of(node)
-    if function is not None and function.name in ("training_step", "compute_loss", "train_step"):
-        return True
-    return any(ctx.is_root_loop(loop) for loop in ctx.loops(node))
+        return is_tokenizer(func.value, ctx)
+    return isinstance(func, (ast.Name, ast.Attribute)) and is_tokenizer(func, ctx)

@@ -72,6 +72,7 @@ from perflint.analysis.gradients.model_calls import (
 from perflint.analysis.gradients.module_sizes import holds_nothing
 from perflint.analysis.gradients.number_uses import becomes_text, reads_number
 from perflint.analysis.gradients.optimized import steps_no_model
+from perflint.analysis.gradients.own_steps import trains_itself
 from perflint.analysis.gradients.results import (
     Followed,
     forwards_behind,
@@ -222,6 +223,7 @@ __all__ = [
     "tells_of_gradients",
     "tells_of_modes",
     "trained_after",
+    "trains_itself",
     "value_of_sum",
     "walks_back_elsewhere",
     "walks_back_somewhere",

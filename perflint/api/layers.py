@@ -5,7 +5,16 @@ from __future__ import annotations
 from perflint.analysis.values.gram import factor_of_gram
 from perflint.analysis.values.projections import Projection, projection_behind
 from perflint.analysis.values.repeated_heads import repetition_of_heads
+from perflint.analysis.values.training_state import holds_training_state
 from perflint.analysis.values.triangles import is_triangle
 from perflint.ir.notation import value_of
 
-__all__ = ["Projection", "factor_of_gram", "is_triangle", "projection_behind", "repetition_of_heads", "value_of"]
+__all__ = [
+    "Projection",
+    "factor_of_gram",
+    "holds_training_state",
+    "is_triangle",
+    "projection_behind",
+    "repetition_of_heads",
+    "value_of",
+]

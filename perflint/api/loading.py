@@ -22,6 +22,7 @@ from perflint.analysis.loading.loaders import (
 )
 from perflint.analysis.loading.option_dicts import bound_options, is_given_one_of, loader_with
 from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, is_repeated, runs, use
+from perflint.analysis.loading.prepared import prepares_training_data
 from perflint.analysis.loading.rebuilt import stays_the_same
 from perflint.analysis.loading.sample_cost import (
     dataset_work,
@@ -79,6 +80,7 @@ __all__ = [
     "moves_to_device",
     "needs_workers",
     "option",
+    "prepares_training_data",
     "purpose",
     "runs",
     "spawns_workers",

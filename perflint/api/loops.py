@@ -10,6 +10,7 @@ from perflint.analysis.frequency.few_parts import (
     targets_and_items,
 )
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
+from perflint.analysis.frequency.listed import goes_through_list
 from perflint.analysis.frequency.over_dimensions import goes_over_dimension
 from perflint.analysis.invariants.bound_in import carries_names, is_assigned_in, is_bound_before_steps
 from perflint.analysis.invariants.caller_numbers import are_numbers_of_callers
@@ -66,6 +67,7 @@ __all__ = [
     "goes_over_a_handful",
     "goes_over_dimension",
     "goes_over_names_of_parts",
+    "goes_through_list",
     "growing_loop",
     "grown_at",
     "grown_attributes",

@@ -24,6 +24,7 @@ from perflint.analysis.phases.memory_pressure import (
     is_where_something_moved,
     measures_memory,
 )
+from perflint.analysis.phases.pictures import is_for_a_picture
 from perflint.analysis.phases.scripts import is_main_guard, is_trial_run, main_guard
 from perflint.analysis.phases.seldom import (
     hands_over,
@@ -31,10 +32,11 @@ from perflint.analysis.phases.seldom import (
     is_conversion,
     is_empty_case,
     is_export,
+    is_for_evaluation,
     is_tried_out,
     runs_rarely,
 )
-from perflint.analysis.phases.step_texts import comes_from_step, makes_text, opens_data
+from perflint.analysis.phases.step_texts import comes_from_step, makes_text, opens_data, stands_in_step
 from perflint.analysis.phases.training_loops import (
     BACKWARD,
     identifiers_below,
@@ -71,6 +73,8 @@ __all__ = [
     "is_conversion",
     "is_empty_case",
     "is_export",
+    "is_for_a_picture",
+    "is_for_evaluation",
     "is_in_every_run",
     "is_load_shedding",
     "is_main_guard",
@@ -89,6 +93,7 @@ __all__ = [
     "opens_data",
     "runs_rarely",
     "shares_on_the_host",
+    "stands_in_step",
     "switches_float16",
     "trains_one_layer",
 ]

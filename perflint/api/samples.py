@@ -25,6 +25,7 @@ from perflint.analysis.values.single_samples import (
     rows_of,
 )
 from perflint.analysis.values.takers import moves_values, takers
+from perflint.analysis.values.tokenizers import is_tokenizer
 from perflint.analysis.values.turn_texts import inputs_of, is_one_text, text_of_turn
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "is_of_unstacked",
     "is_one_text",
     "is_several_texts",
+    "is_tokenizer",
     "is_tokenizer_call",
     "loop_header",
     "makes_batch_of_one",

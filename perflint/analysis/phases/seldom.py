@@ -9,7 +9,15 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.gradients.forwards import is_forward
-from perflint.analysis.naming.phases import BETWEEN_PHASES, CHANGES_MODEL, CONVERTING_FILE, EXPORTING_FILE, RUNS_RARELY
+from perflint.analysis.naming.phases import (
+    BETWEEN_PHASES,
+    CHANGES_MODEL,
+    CONVERTING_FILE,
+    EVALUATING_FILE,
+    EXPORTING_FILE,
+    RUNS_RARELY,
+    WITHOUT_TRAINING,
+)
 from perflint.analysis.naming.values import COUNT
 from perflint.finding import Heat
 from perflint.ir.calls import callee_name, is_constant
@@ -177,3 +185,12 @@ def _is_count(value: ast.expr) -> bool:
         return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
     name = callee_name(value) if isinstance(value, ast.Call) else last_name(value)
     return COUNT.match(name) is not None
+
+
+def is_for_evaluation(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the file or the function is named for what is done without training."""
+    function = ctx.tree.function_of(node)
+    file = ctx.path.rpartition("/")[2].lower()
+    return bool(EVALUATING_FILE.search(file)) or (
+        function is not None and bool(WITHOUT_TRAINING.search(function.name.lower()))
+    )

@@ -79,3 +79,11 @@ def _last(value: object) -> str:
     if isinstance(value, str):
         return value.rpartition(".")[2]
     return str(value[2]) if isinstance(value, tuple) and len(value) > 2 and value[0] == "attr" else ""
+
+
+def stands_in_step(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the call stands in the training loop itself, or in the step of a framework."""
+    function = ctx.tree.function_of(node)
+    if function is not None and function.name in ("training_step", "compute_loss", "train_step"):
+        return True
+    return any(ctx.is_root_loop(loop) for loop in ctx.loops(node))
