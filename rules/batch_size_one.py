@@ -5,23 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Impact,
-    Rule,
-    Tier,
-    is_constant,
-    keyword,
-    pattern,
-    walk,
-)
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, is_constant, keyword
 from perflint.api.loading import dataset_work, is_plain_loader, option, purpose
-from perflint.api.names import EVALUATING_FILE, OF_MANY_SHAPES
+from perflint.api.names import BATCH_SIZE_OPTION, EVALUATING_FILE, OF_MANY_SHAPES
+from perflint.api.phases import accumulates_by_default, is_option, names_of_option, steps_here
 
-_OPTION = pattern(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
 #: Libraries whose samples are whole graphs.
 _GRAPHS = ("dgl", "torch_geometric")
 
@@ -81,7 +69,7 @@ class BatchSizeOne(Rule):
             return
         if EVALUATING_FILE.search(ctx.path) or ctx.mentions(*_GRAPHS) or ctx.mentions(*_SHARDED):
             return
-        message = _of_option(node, ctx) if _is_option(node) else _of_loader(node, ctx)
+        message = _of_option(node, ctx) if is_option(node) else _of_loader(node, ctx)
         if message:
             yield self.finding(
                 node,
@@ -92,32 +80,16 @@ class BatchSizeOne(Rule):
             )
 
 
-def _is_option(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
-
-
 def _of_option(node: ast.Call, ctx: Context) -> str:
-    names = [item.value for item in node.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    name = next((item for item in names if _OPTION.search(item)), None)
-    if name is None or not is_constant(keyword(node, "default"), 1) or not _trains_here(ctx) or _accumulates(ctx):
+    name = next(filter(BATCH_SIZE_OPTION.search, names_of_option(node)), None)
+    if (
+        name is None
+        or not is_constant(keyword(node, "default"), 1)
+        or not steps_here(ctx)
+        or accumulates_by_default(ctx)
+    ):
         return ""
     return f"`{name}` is 1 by default: every training step pays its fixed cost for one sample."
-
-
-def _accumulates(ctx: Context) -> bool:
-    """Whether another option asks for accumulation unless told otherwise: who does that has no memory for two."""
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.Call) and _is_option(part):
-            default = keyword(part, "default")
-            named = any(isinstance(item, ast.Constant) and "accum" in str(item.value) for item in part.args)
-            if named and isinstance(default, ast.Constant) and isinstance(default.value, int) and default.value > 1:
-                return True
-    return False
-
-
-def _trains_here(ctx: Context) -> bool:
-    """Whether the file itself trains: the options of inference scripts are about other batches."""
-    return ".backward(" in ctx.source.text and ".step(" in ctx.source.text
 
 
 def _of_loader(node: ast.Call, ctx: Context) -> str:

@@ -5,26 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Applicability,
-    Calls,
-    Claims,
-    Context,
-    Finding,
-    Fix,
-    Heat,
-    Impact,
-    Place,
-    Rule,
-    Span,
-    Tag,
-    has_unpacking,
-    last_name,
-    tensors,
-)
+from perflint.api import Calls, Claims, Context, Finding, Heat, Impact, Place, Rule, has_unpacking, last_name, tensors
 from perflint.api.invariants import round_trip
 from perflint.api.names import PADDING_MASK
 from perflint.api.transfers import constructor, widens
+
+from ._fixes.cast_on_device import cast_on_device, move_as_written
 
 #: Wider than anything they are called on, or no change at all.
 _WIDEST = {"long": "int64", "double": "float64"}
@@ -100,42 +86,7 @@ class CastBeforeTransfer(Rule):
             cast,
             ctx,
             f"`{ctx.text(cast)}` {ctx.heat(node).phrase} on the host, and the copy transfers the wider dtype.",
-            advice=f"Copy first and cast on the device: `{text}{_suffix(cast, node, ctx)}.{cast.func.attr}()`.",
-            fix=self._fix(node, cast, value, ctx),
+            advice=f"Copy first and cast on the device: `{text}{move_as_written(cast, node, ctx)}.{cast.func.attr}()`.",
+            fix=cast_on_device(node, cast, value, ctx),
             confidence=min(sure, kind.certainty),
         )
-
-    @staticmethod
-    def _fix(node: ast.Call, cast: ast.Call, value: ast.expr, ctx: Context) -> Fix | None:
-        assert isinstance(cast.func, ast.Attribute)
-        suffix = _suffix(cast, node, ctx)
-        if not _only_moves(node, ctx):
-            return None  # the cast would then come behind the type that the move gives
-        if not suffix.startswith(".") or "\n" in suffix or ctx.edit.would_lose_comment(node, value):
-            return None
-        return Fix(
-            "Cast on the device",
-            Applicability.UNSAFE,
-            (ctx.edit.replace(node, f"{ctx.edit.receiver(value)}{suffix}.{cast.func.attr}()"),),
-            reason="if the value has a wider dtype than it seems, the transfer grows",
-        )
-
-
-def _only_moves(node: ast.Call, ctx: Context) -> bool:
-    """Whether a move is told a device and no type: not `.to(device, dtype)`, nor `.to(other)`."""
-    given = [*node.args, *(item.value for item in node.keywords if item.arg == "device")]
-    if len(given) > 1 or any(item.arg not in ("device", "non_blocking") for item in node.keywords):
-        return False
-    return not any(ctx.kind(item).is_tensor or ctx.kind(item).tag is Tag.DTYPE for item in given)
-
-
-def _suffix(cast: ast.Call, node: ast.Call, ctx: Context) -> str:
-    """The move as written: `.to(device, non_blocking=True)`."""
-    start, end = ctx.tree.span(cast), ctx.tree.span(node)
-    return _text(Span(start.end_line, start.end_column, end.end_line, end.end_column), ctx)
-
-
-def _text(span: Span, ctx: Context) -> str:
-    if span.line != span.end_line:
-        return "\n"
-    return ctx.source.lines[span.line - 1][span.column - 1 : span.end_column - 1]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, walk
+from perflint.api import Calls, Context, Finding, Impact, Rule
 from perflint.api.compiled import is_compile_call
 from perflint.api.gradients import (
     CompiledHandle,
+    called_uncompiled,
     compiled_handle,
-    may_run_compiled,
-    still_means_the_compiled,
+    is_used_elsewhere,
     wrapped_uncompiled,
 )
 
@@ -61,16 +61,18 @@ class CompiledHandleBypassed(Rule):
             return
         parent = ctx.tree.parent(node)
         if isinstance(parent, ast.Expr):
-            if _outlives(node.args[0], ctx):
+            if is_used_elsewhere(node.args[0], ctx):
                 yield self._dropped(node, ctx)
             return
         handle = compiled_handle(node, parent, ctx)
         if handle is None:
             return
-        if handle.compiled.startswith("self."):
-            yield from self._unread_attribute(handle, ctx)
-        else:
-            yield from self._bypassed(handle, ctx)
+        wrapped = wrapped_uncompiled(handle, ctx)
+        called = None if wrapped is not None else called_uncompiled(handle, ctx)
+        if wrapped is not None:
+            yield self._wrapped(wrapped, handle, ctx)
+        elif called is not None:
+            yield self._called(called, handle, ctx)
 
     def _dropped(self, node: ast.Call, ctx: Context) -> Finding:
         raw = ctx.text(node.args[0])
@@ -81,39 +83,16 @@ class CompiledHandleBypassed(Rule):
             advice=f"Assign the result, `{raw} = {ctx.text(node)}`, or compile in place: `{raw}.compile()`.",
         )
 
-    def _unread_attribute(self, handle: CompiledHandle, ctx: Context) -> Iterator[Finding]:
-        attribute = handle.compiled.removeprefix("self.")
-        cls = ctx.tree.class_of(handle.call)
-        if cls is None or "." in attribute or _reads(cls, attribute) or _read_elsewhere(attribute, ctx):
-            return
-        used = [part for part in walk(cls) if _is_hot_call(part, handle.raw, ctx)]
-        if used:
-            yield self._finding(used[0], handle, ctx)
+    def _wrapped(self, call: ast.Call, handle: CompiledHandle, ctx: Context) -> Finding:
+        return self.finding(
+            call,
+            ctx,
+            f"`{ctx.text(call.func)}` wraps the uncompiled `{handle.raw}`; the compiled model is `{handle.compiled}`.",
+            advice=f"Pass `{handle.compiled}`.",
+            related=(ctx.hop(handle.call, "compiled here"),),
+        )
 
-    def _bypassed(self, handle: CompiledHandle, ctx: Context) -> Iterator[Finding]:
-        flow = ctx.inference.flow
-        uses = flow.uses_after(handle.call, handle.compiled)
-        wrapped = wrapped_uncompiled(handle, ctx)
-        if wrapped is not None:
-            yield self.finding(
-                wrapped,
-                ctx,
-                f"`{ctx.text(wrapped.func)}` wraps the uncompiled `{handle.raw}`; the compiled model is "
-                f"`{handle.compiled}`.",
-                advice=f"Pass `{handle.compiled}`.",
-                related=(ctx.hop(handle.call, "compiled here"),),
-            )
-            return
-        if any(may_run_compiled(use, ctx) for use in uses):
-            return
-        for use in flow.uses_after(handle.call, handle.raw):
-            call = ctx.tree.parent(use)
-            if _is_hot_call(call, handle.raw, ctx) and still_means_the_compiled(use, handle, ctx):
-                assert isinstance(call, ast.Call)
-                yield self._finding(call, handle, ctx)
-                return
-
-    def _finding(self, call: ast.AST, handle: CompiledHandle, ctx: Context) -> Finding:
+    def _called(self, call: ast.Call, handle: CompiledHandle, ctx: Context) -> Finding:
         return self.finding(
             call,
             ctx,
@@ -122,26 +101,3 @@ class CompiledHandleBypassed(Rule):
             advice=f"Call `{handle.compiled}`, or compile in place: `{handle.raw}.compile()`.",
             related=(ctx.hop(handle.call, "compiled here"),),
         )
-
-
-def _outlives(node: ast.expr, ctx: Context) -> bool:
-    """Whether what is compiled is a thing that is used elsewhere: a name or a path, not something made on the spot."""
-    return isinstance(node, (ast.Name, ast.Attribute)) and not any(
-        isinstance(outer, (ast.With, ast.Try)) for outer in ctx.tree.ancestors(node)
-    )
-
-
-def _is_hot_call(node: ast.AST | None, raw: str, ctx: Context) -> bool:
-    return isinstance(node, ast.Call) and ctx.text(node.func) == raw and ctx.heat(node) >= Heat.STEP
-
-
-def _reads(cls: ast.ClassDef, attribute: str) -> bool:
-    return any(
-        isinstance(part, ast.Attribute) and part.attr == attribute and isinstance(part.ctx, ast.Load)
-        for part in walk(cls)
-    )
-
-
-def _read_elsewhere(attribute: str, ctx: Context) -> bool:
-    others = [path for path in ctx.program.summaries if path != ctx.path]
-    return ctx.program.mentions((attribute,), others)

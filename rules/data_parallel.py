@@ -5,20 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Impact,
-    Rule,
-    argument,
-    callee_name,
-    distributed,
-)
-from perflint.api.names import DATA_PARALLEL
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, argument, callee_name, distributed
 from perflint.api.phases import asks_hardware
-from perflint.api.processes import is_data_parallel, trains_wrapped
+from perflint.api.processes import copies_module, is_data_parallel, is_offered, trains_wrapped
 
 
 class DataParallel(Rule):
@@ -86,11 +75,7 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     """How sure it is that a wrapper copies a model that is trained; None where it does not, or is none."""
     if not node.args + node.keywords or not is_data_parallel(node, ctx):
         return None
-    if _is_without_device(node, ctx) or _has_one_device(node) or _is_offered(node, ctx):
-        return None
-    if ctx.control_flow(node).block_of(node) is None:  # under `if False:`
-        return None
-    return trains_wrapped(node, ctx)
+    return trains_wrapped(node, ctx) if copies_module(node, ctx) and not is_offered(node, ctx) else None
 
 
 def _is_for_several(node: ast.Call, ctx: Context) -> bool:
@@ -108,27 +93,3 @@ def _first_in_file(module: ast.Module, ctx: Context) -> ast.Call | None:
         key=lambda call: (call.lineno, call.col_offset),
         default=None,
     )
-
-
-def _has_one_device(node: ast.Call) -> bool:
-    """`device_ids=[0]`: then the wrapper calls the module as it is."""
-    devices = argument(node, 1, "device_ids")
-    return isinstance(devices, (ast.List, ast.Tuple)) and len(devices.elts) == 1
-
-
-def _is_without_device(node: ast.Call, ctx: Context) -> bool:
-    """Whether it stands where `torch.cuda.is_available()` is false: the wrapper calls the module as it is."""
-    return any(
-        not holds and isinstance(test, ast.Call) and callee_name(test) == "is_available"
-        for test, holds in ctx.conditions(node)
-    )
-
-
-def _is_offered(node: ast.Call, ctx: Context) -> bool:
-    """Whether a test around it is there for it, or a class that is one of several ways to run: a user has chosen it.
-    That a function says in its name what it does tells nothing of who calls it.
-    """
-    if DATA_PARALLEL.search(ctx.facts(node).in_class):
-        return True
-    asked = (test for test, _ in ctx.conditions(node) if DATA_PARALLEL.search(ctx.text(test)))
-    return any(not asks_hardware(test, ctx) for test in asked)

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Context,
-    Finding,
-    Heat,
-    Impact,
-    Rule,
-    argument,
-    callee_name,
-    is_constant,
-    last_name,
-)
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule
+from perflint.api.names import MINDS_SYNC_ITSELF
 from perflint.api.processes import (
     clips_each_time,
     gathers_for,
+    has_one_by_default,
     minds_reductions,
     no_sync_around_backward_only,
     trains_under_ddp,
@@ -86,7 +76,7 @@ class DdpSyncEveryMicrobatch(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not _is_backward(node):
+        if not _is_backward(node, ctx):
             return
         useless = no_sync_around_backward_only(node, ctx)
         if useless is not None:
@@ -103,7 +93,7 @@ class DdpSyncEveryMicrobatch(Rule):
         certainty = trains_under_ddp(ctx) if step else None
         if step is None or certainty is None or minds_reductions(node, ctx) or clips_each_time(node, ctx):
             return
-        single = _is_one_by_default(step, ctx)
+        single = has_one_by_default(step, ctx)
         yield self.finding(
             node,
             ctx,
@@ -117,22 +107,10 @@ class DdpSyncEveryMicrobatch(Rule):
         )
 
 
-def _is_one_by_default(step: ast.AST, ctx: Context) -> bool:
-    """Whether the optimizer's step stands under a test of a number that is 1 unless somebody sets it."""
-    parts = [part for test, _ in ctx.conditions(step) for part in ctx.walk(test)]
-    options = [last_name(part) for part in parts if isinstance(part, ast.Attribute)]
-    defaults = [ctx.program.whole.option_defaults(name, ctx.path) for name in options]
-    asked = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) == "get"]
-    return any(set(found) == {1} for found in defaults) or any(
-        is_constant(argument(part, 1, "default"), 1) for part in asked
-    )
-
-
-def _is_backward(node: ast.Call) -> bool:
+def _is_backward(node: ast.Call, ctx: Context) -> bool:
     if not isinstance(node.func, ast.Attribute):
         return False
-    owner = ast.unparse(node.func.value)
-    return not re.search(r"accelerator|fabric|engine|strategy|trainer|super\(\)|^self$|autograd", owner)
+    return not MINDS_SYNC_ITSELF.search(ctx.text(node.func.value))
 
 
 def _short(node: ast.AST, ctx: Context) -> str:

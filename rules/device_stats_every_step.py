@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name, last_name
-from perflint.api.loops import CLOCKS
-from perflint.api.names import MEASURES_MEMORY, PROFILER, PROFILING_FILE
-from perflint.api.phases import is_between_phases, is_tried_out
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name
+from perflint.api.phases import is_between_phases, is_for_a_profiler, is_measured_each_turn, is_tried_out
 from perflint.api.waits import Use, is_exceptional, region_of, use_of
 
 _STATISTICS = frozenset(
@@ -69,13 +67,15 @@ class DeviceStatsEveryStep(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not _asks(node, ctx) or is_exceptional(node, ctx) or _decides(node, ctx) or is_between_phases(node, ctx):
+        if not _asks(node, ctx) or is_exceptional(node, ctx) or is_between_phases(node, ctx):
             return
+        if use_of(node, ctx) in (Use.CHECK, Use.BRANCH):
+            return  # it decides what is done next
         asked = [part for part in ctx.walk(region_of(node, ctx)) if isinstance(part, ast.Call) and _asks(part, ctx)]
         hot = [part for part in asked if ctx.heat(part) >= Heat.STEP]
         if hot and node is not min(hot, key=lambda part: (part.lineno, part.col_offset)):
             return  # told of once
-        if is_tried_out(node, ctx) or _is_measured(node, ctx) or _is_for_a_profiler(node, ctx):
+        if is_tried_out(node, ctx) or is_measured_each_turn(node, ctx) or is_for_a_profiler(node, ctx):
             return
         more = f" It is one of {len(hot)} such calls here." if len(hot) > 1 else ""
         yield self.finding(
@@ -92,44 +92,3 @@ def _asks(node: ast.Call, ctx: Context) -> bool:
         return False
     target = ctx.target(node.func)
     return target is not None and (target.startswith(_MODULES) or name in _MANAGEMENT)
-
-
-def _is_measured(node: ast.Call, ctx: Context) -> bool:
-    """Whether each turn waits for the device and takes its time, by events or in a loop of its own: a benchmark, of
-    which this is a result.
-    """
-    loops = ctx.loops(node)[:1]
-    if any(_called(loop, ctx) >= {"record", "synchronize"} for loop in loops):
-        return True
-    return any(
-        isinstance(part, (ast.For, ast.While)) and part is not loop and _is_timed(part, ctx)
-        for loop in loops
-        for part in ctx.walk(loop)
-    )
-
-
-def _is_timed(loop: ast.stmt, ctx: Context) -> bool:
-    called = _called(loop, ctx)
-    return "synchronize" in called and not CLOCKS.isdisjoint(called)
-
-
-def _called(loop: ast.AST, ctx: Context) -> set[str]:
-    return {callee_name(part) for part in ctx.walk(loop) if isinstance(part, ast.Call)}
-
-
-def _is_for_a_profiler(node: ast.Call, ctx: Context) -> bool:
-    """Whether a class that is there to measure memory asks, or a profiler is told."""
-    owner = ctx.tree.class_of(node)
-    if (owner is not None and MEASURES_MEMORY.search(owner.name)) or PROFILING_FILE.search(ctx.path):
-        return True
-    statement = ctx.tree.statement_of(node)
-    told = statement.value if isinstance(statement, ast.Expr) else None
-    return (
-        isinstance(told, ast.Call)
-        and isinstance(told.func, ast.Attribute)
-        and bool(PROFILER.search(last_name(told.func.value)))
-    )
-
-
-def _decides(node: ast.Call, ctx: Context) -> bool:
-    return use_of(node, ctx) in (Use.CHECK, Use.BRANCH)

@@ -18,19 +18,18 @@ from perflint.api import (
     Tag,
     has_unpacking,
     is_from,
-    walk,
 )
-from perflint.api.gradients import name_of_whole
-from perflint.api.loading import goes_back_to_device, is_asked_for_device, makes_batches
+from perflint.api.loading import (
+    goes_back_to_device,
+    is_asked_for_device,
+    is_replay_buffer,
+    is_run_in_workers,
+    is_told_by_device,
+    makes_batches,
+)
 from perflint.api.transfers import aligns
 
 _TENSORS = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.UNKNOWN, Tag.MAPPING, Tag.SEQUENCE)
-#: What has a device that is wanted, not one that it is on.
-_SETTINGS = frozenset("self cls torch args cfg config conf opt opts options params hparams settings".split())
-#: Ways to start workers that take nothing over of the process they are started from.
-_ANEW = ("spawn", "forkserver")
-_DRAWING = ("sample", "sample_batch")
-_BUFFERS = ("buffer", "replay", "rollout", "memory")
 
 
 class DeviceWorkInDataset(Rule):
@@ -78,9 +77,9 @@ class DeviceWorkInDataset(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
-        if ctx.role(node) != "data" or _is_buffer(node, ctx) or makes_batches(node, ctx):
+        if ctx.role(node) != "data" or is_replay_buffer(node, ctx) or makes_batches(node, ctx):
             return
-        if _is_told_by_device(node, ctx) or _is_run_there(node, ctx):
+        if is_told_by_device(node, ctx) or is_run_in_workers(node, ctx):
             return
         if (
             aligns(node, ctx)
@@ -110,36 +109,3 @@ class DeviceWorkInDataset(Rule):
             ),
             confidence=Confidence.HIGH if moved.known else Confidence.MEDIUM,
         )
-
-
-def _is_told_by_device(node: ast.AST, ctx: Context) -> bool:
-    """Whether this only runs where a tensor is on a device already: `if image.device.type == "cuda"`."""
-    return any(_asks_for_device(part) for test, _ in ctx.conditions(node) for part in walk(test))
-
-
-def _is_run_there(node: ast.Call, ctx: Context) -> bool:
-    """Whether a whole batch is moved for a model that runs while batches are put together, in workers that are
-    started anew: such may use the device, and nothing but that one copy is made.
-    """
-    function, outer = ctx.tree.function_of(node), ctx.tree.parent(node)
-    if function is None or "collat" not in function.name or not isinstance(outer, ast.Call) or outer.func is node:
-        return False
-    return ctx.program.whole.starts_anew(ctx.path, ("set_start_method", "get_context"))
-
-
-def _asks_for_device(node: ast.AST) -> bool:
-    """`image.device`, `self.images.is_cuda`; `self.device` is where somebody wants it."""
-    if not isinstance(node, ast.Attribute) or node.attr not in ("device", "is_cuda"):
-        return False
-    return node.attr == "is_cuda" or name_of_whole(node.value) not in _SETTINGS
-
-
-def _is_buffer(node: ast.Call, ctx: Context) -> bool:
-    """Whether the samples come from a replay buffer, which lives beside the training loop: by its name, or since it
-    draws the batches itself.
-    """
-    owner = ctx.tree.class_of(node)
-    if owner is None:
-        return False
-    draws = any(isinstance(item, ast.FunctionDef) and item.name in _DRAWING for item in owner.body)
-    return draws or any(word in owner.name.lower() for word in _BUFFERS)

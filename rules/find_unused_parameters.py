@@ -5,20 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Impact,
-    Rule,
-    Tier,
-    callee_name,
-    is_constant,
-    walk,
-)
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant
 from perflint.api import keyword as keyword_of
-from perflint.api.names import RUNS_IN_PARTS
+from perflint.api.processes import hands_to_others, leaves_out_parts
 
 _WRAPPERS = (
     "DistributedDataParallel",
@@ -30,9 +19,6 @@ _WRAPPERS = (
     "DistributedDataParallelConfig",
 )
 _CONFIGURED = ("Trainer", "Fabric", "TrainingArguments", "Seq2SeqTrainingArguments", "SFTConfig")
-#: What accelerate is told for DDP, and what it hands the model to instead.
-_OF_ACCELERATE = "DistributedDataParallelKwargs"
-_NO_DDP = ("deepspeed_plugin", "fsdp_plugin")
 
 
 class FindUnusedParameters(Rule):
@@ -89,7 +75,7 @@ class FindUnusedParameters(Rule):
         assert isinstance(node, ast.Call)
         if not _switches_on(node) or is_constant(keyword_of(node, "static_graph"), value=True):
             return
-        if _is_conditional(node, ctx) or _is_taken_by_others(node, ctx):
+        if leaves_out_parts(node, ctx) or hands_to_others(node, ctx):
             return
         yield self.finding(
             node,
@@ -102,16 +88,6 @@ class FindUnusedParameters(Rule):
         )
 
 
-def _is_taken_by_others(node: ast.Call, ctx: Context) -> bool:
-    """Whether accelerate is told to hand the model to DeepSpeed or FSDP: nothing goes to DDP then."""
-    return callee_name(node) == _OF_ACCELERATE and any(
-        isinstance(part, ast.Call)
-        and callee_name(part) == "Accelerator"
-        and any(item.arg in _NO_DDP and not is_constant(item.value, None) for item in part.keywords)
-        for part in walk(ctx.tree.module)
-    )
-
-
 def _switches_on(node: ast.Call) -> bool:
     if callee_name(node) in _WRAPPERS:
         return is_constant(keyword_of(node, "find_unused_parameters"), value=True)
@@ -121,11 +97,3 @@ def _switches_on(node: ast.Call) -> bool:
         and isinstance(strategy.value, str)
         and strategy.value.endswith("find_unused_parameters_true")
     )
-
-
-def _is_conditional(node: ast.Call, ctx: Context) -> bool:
-    """Whether the file, or that of the class that is wrapped, speaks of parts that a step leaves out."""
-    homes = {ctx.path, *(ctx.kind(item).path for item in node.args[:1])} - {""}
-    summaries = [ctx.program.summaries[path] for path in sorted(homes)]
-    words = (words for summary in summaries for words in summary.words_by_statement().values())
-    return any(RUNS_IN_PARTS.search(name) for found in words for name in found)

@@ -5,35 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Applicability,
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Fix,
-    Impact,
-    Rule,
-    has_unpacking,
-    keyword,
-)
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule
 from perflint.api.loading import (
     LOADER_NAMES,
     SAMPLERS,
+    has_no_workers,
     is_derived_loader,
     is_moved,
     is_of_notebook,
     is_plain_loader,
     is_sampling_loader,
-    is_zero,
     needs_workers,
+    only_looks,
     option,
-    purpose,
     runs,
-    use,
-    workers,
     works_on_device,
 )
+
+from ._fixes.four_workers import four_workers
 
 
 class LoaderWithoutWorkers(Rule):
@@ -95,13 +84,13 @@ class LoaderWithoutWorkers(Rule):
         samples = is_sampling_loader(node, ctx)
         if not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
-        if not ctx.program.whole.has_training or not _has_no_workers(node, ctx):
+        if not ctx.program.whole.has_training or not has_no_workers(node, ctx):
             return
         dataset = option(node, "dataset", ctx)
         if not samples and (dataset is None or works_on_device(dataset, ctx)):
             return
         loops = runs(node, ctx)
-        evaluates = purpose(node, ctx) == "eval" or (bool(loops) and all(use(loop, ctx) == "look" for loop in loops))
+        evaluates = only_looks(node, loops, ctx)
         if evaluates and not any(loop.again for loop in loops):
             return  # a look at the data, or one evaluation
         if not loops and ctx.scope(node).function == "<module>":
@@ -122,28 +111,7 @@ class LoaderWithoutWorkers(Rule):
             advice="Set it to a few per device by default, and measure."
             if by_default
             else "Pass `num_workers=` (a few per device) and measure.",
-            fix=None if by_default else _fix(node, ctx),
+            fix=None if by_default else four_workers(node, ctx),
             confidence=Confidence.HIGH if (loops or samples) and not by_default else Confidence.MEDIUM,
             impact=Impact.LOW if evaluates else Impact.MEDIUM if by_default else self.impact,
         )
-
-
-def _has_no_workers(node: ast.Call, ctx: Context) -> bool:
-    """Whether a loader has none, or has none where nobody sets the option that tells how many."""
-    told, count = workers(node, ctx), option(node, "num_workers", ctx)
-    return told == "none" or (told == "variable" and count is not None and is_zero(count, ctx))
-
-
-def _fix(node: ast.Call, ctx: Context) -> Fix | None:
-    if has_unpacking(node) and keyword(node, "num_workers") is None and option(node, "num_workers", ctx) is not None:
-        return None  # the dict that is spread says it, and saying it twice raises
-    return Fix(
-        "Load with four workers",
-        Applicability.UNSAFE,
-        (ctx.edit.set_keyword(node, "num_workers", "4"),),
-        reason=(
-            "augmentation uses per-worker seeds, state of the dataset stays in the worker, and every worker "
-            "repeats an iterable dataset"
-        ),
-        numerics="changes training",
-    )

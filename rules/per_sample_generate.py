@@ -5,30 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Effect,
-    Finding,
-    Hop,
-    Impact,
-    Rule,
-    Tag,
-    callee_name,
-    walk,
-)
+from perflint.api import Calls, Confidence, Context, Effect, Finding, Hop, Impact, Rule, Tag
 from perflint.api.gradients import name_of_whole
-from perflint.api.loops import CLOCKS, is_timing, names_in, turns_few_times
+from perflint.api.loops import is_timed_each_turn, is_timing, turns_few_times
 from perflint.api.names import MODEL, OVER_BATCHES
-from perflint.api.phases import Helper, one_text_helper
-from perflint.api.samples import (
-    feeds_itself,
-    handed_out,
-    inputs_of,
-    is_one_text,
-    shows_each,
-    text_of_turn,
+from perflint.api.phases import one_text_helper
+from perflint.api.samples import adds_to_inputs, feeds_itself, handed_out, is_one_text, shows_each, text_of_turn
+
+_ADVICE = (
+    "Generate for several texts at once: pad on the left (`padding_side='left'`), pass the attention mask, remove the "
+    "prompts and use `batch_decode`."
+)
+_ADVICE_FOR_HELPER = (
+    "Let it accept several texts and generate for all at once: pad on the left (`padding_side='left'`), pass the "
+    "attention mask and use `batch_decode`."
 )
 
 
@@ -86,56 +76,29 @@ class PerSampleGenerate(Rule):
             or OVER_BATCHES.search(ctx.text(loop.target))
         ):
             return
-        if (function is not None and is_timing(function)) or _carries_over(loop, node, ctx):
+        if (function is not None and is_timing(function)) or adds_to_inputs(node, loop, ctx):
             return
-        if turns_few_times(loop, ctx, 10) or shows_each(loop, ctx) or _is_timed(node, loop):
+        if turns_few_times(loop, ctx, 10) or shows_each(loop, ctx) or is_timed_each_turn(node, loop):
             return
         if feeds_itself(node, loop):
             return
-        if helper is not None:
-            if any(is_one_text(item, loop) for item in helper.texts):
-                yield self._behind(node, loop, helper, ctx)
-            return
-        text = text_of_turn(node, loop, ctx)
-        if text is None:
+        if helper is None:
+            text = text_of_turn(node, loop, ctx)
+            place = None if text is None else ctx.hop(text, "one text is tokenized here")
+        else:
+            one = any(is_one_text(item, loop) for item in helper.texts)
+            place = Hop(helper.path, helper.line, "it generates here, for one text") if one else None
+        if place is None:
             return
         yield self.finding(
             node,
             ctx,
             f"`{ctx.text(node.func)}` generates for one text per iteration of the loop over `{ctx.text(loop.iter)}`.",
-            advice=(
-                "Generate for several texts at once: pad on the left (`padding_side='left'`), pass the "
-                "attention mask, remove the prompts and use `batch_decode`."
-            ),
-            related=(ctx.hop(text, "one text is tokenized here"),),
+            advice=_ADVICE if helper is None else _ADVICE_FOR_HELPER,
+            related=(place,),
         )
-
-    def _behind(self, node: ast.Call, loop: ast.For, helper: Helper, ctx: Context) -> Finding:
-        return self.finding(
-            node,
-            ctx,
-            f"`{ctx.text(node.func)}` generates for one text per iteration of the loop over `{ctx.text(loop.iter)}`.",
-            advice=(
-                "Let it accept several texts and generate for all at once: pad on the left "
-                "(`padding_side='left'`), pass the attention mask and use `batch_decode`."
-            ),
-            related=(Hop(helper.path, helper.line, "it generates here, for one text"),),
-        )
-
-
-def _is_timed(node: ast.Call, loop: ast.For) -> bool:
-    """Whether the clock is read in the loop before the generation and after it: how long each takes is the question."""
-    clocks = [part.lineno for part in walk(loop) if isinstance(part, ast.Call) and callee_name(part) in CLOCKS]
-    return any(line < node.lineno for line in clocks) and any(line > node.lineno for line in clocks)
 
 
 def _is_model(receiver: ast.expr, ctx: Context) -> bool:
     kind = ctx.kind(receiver)
     return kind.tag is Tag.MODULE or (not kind.known and bool(MODEL.search(name_of_whole(receiver).lower())))
-
-
-def _carries_over(loop: ast.For, node: ast.Call, ctx: Context) -> bool:
-    """Whether a turn needs the last one's answer: a history that the loop reads and adds to."""
-    asked = set(names_in(node)) | {name for made in inputs_of(node, ctx) for name in names_in(made)}
-    written = ctx.inference.flow.names_mutated(loop) - set(names_in(loop.target))
-    return bool(asked & written)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule, Tag, walk
-from perflint.api.loops import computed_by_rows, fills_spans, goes_over_dimension, is_same_for_all_rows, names_in
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule
+from perflint.api.loops import computed_by_index, stacked_rows
 from perflint.api.names import OVER_FEW_PARTS
 from perflint.api.waits import TurnRead, read_by_turns
 
@@ -71,15 +71,7 @@ class PythonLoopOverTensor(Rule):
             if not read.is_tested or _trains(node, ctx):
                 yield self._reads(node, read, ctx)
             return
-        if not isinstance(node.target, ast.Name):
-            return
-        if node.orelse or OVER_FEW_PARTS.search(ctx.text(node.target)):
-            return
-        name = (
-            computed_by_rows(node, node.target.id, ctx)
-            if goes_over_dimension(node.iter, ctx)
-            else fills_spans(node, ctx)
-        )
+        name = computed_by_index(node, ctx)
         if name is None:
             return
         yield self.finding(
@@ -93,23 +85,8 @@ class PythonLoopOverTensor(Rule):
 
     def _stacked(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """`torch.stack([f(x[i]) for i in range(len(x))])`, and `torch.stack([f(row) for row in x])`."""
-        rows = node.args[0] if node.args else None
-        if not isinstance(rows, ast.ListComp) or len(rows.generators) != 1 or not ctx.is_call_of(node, "torch.stack"):
-            return
-        turns = rows.generators[0]
-        if turns.ifs or not isinstance(turns.target, ast.Name) or ctx.heat(rows.elt) < Heat.STEP:
-            return
-        index = turns.target.id
-        goes_through = _is_tensor(turns.iter, ctx) and not OVER_FEW_PARTS.search(ctx.text(turns.iter))
-        if OVER_FEW_PARTS.search(index) or not (goes_through or goes_over_dimension(turns.iter, ctx)):
-            return
-        of_rows = (index,) if goes_through else ()
-        works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt))
-        if (
-            not works
-            or index not in names_in(rows.elt)
-            or not is_same_for_all_rows(rows.elt, index, set(), ctx, of_rows)
-        ):
+        rows = stacked_rows(node, ctx)
+        if rows is None or ctx.heat(rows.elt) < Heat.STEP:
             return
         yield self.finding(
             rows,
@@ -137,7 +114,3 @@ class PythonLoopOverTensor(Rule):
 
 def _trains(node: ast.AST, ctx: Context) -> bool:
     return ctx.phase(node).phase is Phase.TRAIN
-
-
-def _is_tensor(node: ast.expr, ctx: Context) -> bool:
-    return ctx.kind(node).tag is Tag.TENSOR

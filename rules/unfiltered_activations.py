@@ -5,21 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Context,
-    Finding,
-    Heat,
-    Impact,
-    Nodes,
-    Rule,
-    callee_name,
-    has_unpacking,
-    is_constant,
-    keyword,
-    walk,
-)
+from perflint.api import Calls, Context, Finding, Impact, Nodes, Rule, callee_name, has_unpacking, is_constant, keyword
 from perflint.api.gradients import ItemReads
+from perflint.api.loops import runs_again
 
 from ._fixes.filtered_cache import filtered
 
@@ -107,7 +95,7 @@ class UnfilteredActivations(Rule):
     def _hidden_states(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         if callee_name(node) in _OTHERS:
             return
-        if not ctx.grad_off(node) or not _is_repeated(node, ctx):
+        if not ctx.grad_off(node) or not runs_again(node, ctx):
             return
         layers = ItemReads(node, ctx).of_output()
         if layers is None or len(layers) != 1:
@@ -122,15 +110,3 @@ class UnfilteredActivations(Rule):
             if last
             else "Read this layer's output with a forward hook, and remove the argument.",
         )
-
-
-def _is_repeated(call: ast.Call, ctx: Context) -> bool:
-    """Whether a model runs again and again here: in hot code, or in a loop that is none over several models."""
-    if ctx.heat(call) >= Heat.EPOCH:
-        return True
-    model = {part.id for part in walk(call.func) if isinstance(part, ast.Name)}
-    return any(
-        not isinstance(loop, (ast.For, ast.AsyncFor))
-        or model.isdisjoint(part.id for part in walk(loop.target) if isinstance(part, ast.Name))
-        for loop in ctx.loops(call)
-    )

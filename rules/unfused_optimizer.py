@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perflint.api import (
     Applicability,
-    CallFacts,
     Calls,
     Confidence,
     Context,
@@ -24,12 +23,7 @@ from perflint.api import (
     modules,
     versions,
 )
-from perflint.api.gradients import cannot_be_fused, refuses_fused
-
-#: Up to this many tensors, one launch for each is cheap.
-_FEW = 5
-#: What torch can run fused over sharded parameters as well (torch 2.13).
-_OF_SHARDS = ("Adam", "AdamW")
+from perflint.api.gradients import cannot_be_fused, is_over_few_tensors
 
 
 class UnfusedOptimizer(Rule):
@@ -94,11 +88,7 @@ class UnfusedOptimizer(Rule):
         chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
         if any(keyword(node, name) is not None for name in chosen):
             return
-        if _is_small(argument(node, 0, "params")) or cannot_be_fused(ctx):
-            return
-        if last(target) not in _OF_SHARDS and ctx.program.mentions({"fully_shard"}):
-            return  # torch has no way to run these fused over the DTensors that `fully_shard` makes of parameters
-        if any(map(refuses_fused, _trainers(ctx))):
+        if is_over_few_tensors(argument(node, 0, "params")) or cannot_be_fused(last(target), ctx):
             return
         yield self.finding(
             node,
@@ -116,23 +106,5 @@ class UnfusedOptimizer(Rule):
         )
 
 
-def _trainers(ctx: Context) -> Iterator[CallFacts]:
-    """The calls of Lightning's Trainer in the project."""
-    for path in ctx.program.summaries:
-        if ctx.program.mentions({"Trainer"}, [path]):
-            for function in ctx.program.summaries[path].functions.values():
-                calls = (call for call in function.calls if isinstance(call.func, str))
-                yield from (call for call in calls if call.func.rpartition(".")[2] == "Trainer")
-
-
 def _is_there(fact: str, ctx: Context) -> bool:
     return ctx.torch_version is None or versions.has(fact, ctx.torch_version)
-
-
-def _is_small(params: ast.expr | None) -> bool:
-    """Whether the optimizer is over a few tensors that are named one by one."""
-    return (
-        isinstance(params, (ast.List, ast.Tuple))
-        and len(params.elts) <= _FEW
-        and all(isinstance(item, (ast.Name, ast.Attribute)) for item in params.elts)
-    )

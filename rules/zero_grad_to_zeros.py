@@ -15,13 +15,12 @@ from perflint.api import (
     Heat,
     Impact,
     Rule,
-    Tag,
     Tier,
     argument,
     has_unpacking,
     is_constant,
 )
-from perflint.api.gradients import zeroes_gradients
+from perflint.api.gradients import is_idle, zeroes_by_default, zeroes_gradients
 
 #: What needs the gradients where they are: captured graphs, and parts of tensors that other processes share.
 _KEEPERS = ("CUDAGraph", "make_graphed_callables", "graph_pool_handle", "maybe_context_parallel", "context_parallel")
@@ -78,14 +77,12 @@ class ZeroGradToZeros(Rule):
             return
         if isinstance(node, ast.Call):
             yield from self._call(node, ctx)
-        elif isinstance(node, ast.FunctionDef) and node.name == "zero_grad" and not _is_idle(node, ctx):
+        elif isinstance(node, ast.FunctionDef) and node.name == "zero_grad" and not is_idle(node, ctx):
             yield from self._method(node, ctx)
 
     def _method(self, node: ast.FunctionDef, ctx: Context) -> Iterator[Finding]:
         """What a wrapper's own `zero_grad` does, which runs in every step by its meaning."""
         for part in zeroes_gradients(node, ctx):
-            if isinstance(part, ast.Constant) and _is_of_a_model(node, ctx):
-                continue
             text = "set_to_none=False" if isinstance(part, ast.Constant) else ctx.text(part)
             yield self.finding(
                 part,
@@ -103,7 +100,7 @@ class ZeroGradToZeros(Rule):
             return
         given = argument(node, 0, "set_to_none")
         written = is_constant(given, value=False)
-        if not written and not (given is None and _zeroes_by_default(node.func.value, ctx)):
+        if not written and not (given is None and zeroes_by_default(node.func.value, ctx)):
             return
         better = f"{ctx.tree.text(node.func)}()" if written else f"{ctx.tree.text(node.func)}(set_to_none=True)"
         fix = Fix(
@@ -120,22 +117,3 @@ class ZeroGradToZeros(Rule):
             advice=f"Write `{' '.join(better.split())}`.",
             fix=fix,
         )
-
-
-def _is_idle(function: ast.FunctionDef, ctx: Context) -> bool:
-    """Whether it is a function of a module that nobody calls: a method may be called on whatever has it."""
-    return ctx.tree.class_of(function) is None and not ctx.program.callers(ctx.own_scope(function))
-
-
-def _is_of_a_model(method: ast.FunctionDef, ctx: Context) -> bool:
-    """Whether a class stands for a model, whose gradients are mostly zeroed by way of the optimizer."""
-    owner = ctx.tree.class_of(method)
-    return owner is not None and any(
-        isinstance(part, ast.FunctionDef) and part.name in ("forward", "parameters") for part in owner.body
-    )
-
-
-def _zeroes_by_default(receiver: ast.expr, ctx: Context) -> bool:
-    """Whether the project is held to a torch whose optimizers write zeros unless told otherwise."""
-    version = ctx.pinned_torch
-    return version is not None and version < (2, 0) and ctx.kind(receiver).tag is Tag.OPTIMIZER

@@ -40,7 +40,7 @@ from perflint.analysis.gradients.forwards import (
     is_pure,
     only_shapes,
 )
-from perflint.analysis.gradients.fused import cannot_be_fused, refuses_fused
+from perflint.analysis.gradients.fused import cannot_be_fused, is_over_few_tensors
 from perflint.analysis.gradients.helper_forwards import (
     Behind,
     forward_behind,
@@ -104,13 +104,18 @@ from perflint.analysis.gradients.ways_without import (
     is_switched_off_by_some,
     may_run_without_gradients,
 )
-from perflint.analysis.gradients.zeroed import has_written_gradients, zeroes_gradients
+from perflint.analysis.gradients.zeroed import (
+    has_written_gradients,
+    is_idle,
+    zeroes_by_default,
+    zeroes_gradients,
+)
 from perflint.analysis.values.chosen_attention import is_chosen_on_purpose, needs_eager
 from perflint.analysis.values.compiled_handles import (
     CompiledHandle,
+    called_uncompiled,
     compiled_handle,
-    may_run_compiled,
-    still_means_the_compiled,
+    is_used_elsewhere,
     wrapped_uncompiled,
 )
 from perflint.analysis.values.first_results import first_taken, only_first_used
@@ -135,6 +140,7 @@ __all__ = [
     "arguments_by_name",
     "asks_for_gradients",
     "becomes_text",
+    "called_uncompiled",
     "cannot_be_fused",
     "carries_graph",
     "compiled_around",
@@ -169,6 +175,7 @@ __all__ = [
     "is_first_forward",
     "is_forward",
     "is_given_counts",
+    "is_idle",
     "is_itself_walked_back",
     "is_loss_function",
     "is_loss_name",
@@ -176,11 +183,13 @@ __all__ = [
     "is_model_call",
     "is_number_without_graph",
     "is_of_the_host",
+    "is_over_few_tensors",
     "is_part_of_walked_back",
     "is_pure",
     "is_scripted",
     "is_switched_off_by_some",
     "is_under_autocast",
+    "is_used_elsewhere",
     "is_volatile",
     "is_walked_again",
     "is_walked_back",
@@ -194,7 +203,6 @@ __all__ = [
     "may_evaluate",
     "may_hold_parameters",
     "may_learn",
-    "may_run_compiled",
     "may_run_without_gradients",
     "module_path",
     "name_of_whole",
@@ -208,7 +216,6 @@ __all__ = [
     "predicts",
     "read_for_values",
     "reads_number",
-    "refuses_fused",
     "run_by_helper",
     "runs_every_turn",
     "runs_given_model",
@@ -218,7 +225,6 @@ __all__ = [
     "single_operation",
     "stands_in_training",
     "steps_no_model",
-    "still_means_the_compiled",
     "switches_itself",
     "tells_of_gradients",
     "tells_of_modes",
@@ -228,5 +234,6 @@ __all__ = [
     "walks_back_elsewhere",
     "walks_back_somewhere",
     "wrapped_uncompiled",
+    "zeroes_by_default",
     "zeroes_gradients",
 ]

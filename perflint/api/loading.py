@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from perflint.analysis.loading.asked_devices import goes_back_to_device, is_asked_for_device, makes_batches
+from perflint.analysis.loading.asked_devices import (
+    goes_back_to_device,
+    is_asked_for_device,
+    is_replay_buffer,
+    is_run_in_workers,
+    is_told_by_device,
+    makes_batches,
+)
 from perflint.analysis.loading.copied_batches import is_copied
 from perflint.analysis.loading.evidence import confidence_by_use, loader_confidence
 from perflint.analysis.loading.loaders import (
@@ -10,6 +17,7 @@ from perflint.analysis.loading.loaders import (
     SAMPLERS,
     builds_data_loader,
     counted,
+    has_no_workers,
     is_derived_loader,
     is_one_batch,
     is_plain_loader,
@@ -21,7 +29,17 @@ from perflint.analysis.loading.loaders import (
     workers,
 )
 from perflint.analysis.loading.option_dicts import bound_options, is_given_one_of, loader_with
-from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, is_repeated, runs, use
+from perflint.analysis.loading.passes import (
+    Run,
+    batch_names,
+    called_in,
+    calls_in,
+    is_hook,
+    is_repeated,
+    only_looks,
+    runs,
+    use,
+)
 from perflint.analysis.loading.prepared import prepares_training_data
 from perflint.analysis.loading.rebuilt import stays_the_same
 from perflint.analysis.loading.sample_cost import (
@@ -54,6 +72,7 @@ __all__ = [
     "dataset_work",
     "goes_back_to_device",
     "hands_samples_on",
+    "has_no_workers",
     "has_short_passes",
     "hides_options",
     "is_asked_for_device",
@@ -68,10 +87,13 @@ __all__ = [
     "is_one_batch",
     "is_plain_loader",
     "is_repeated",
+    "is_replay_buffer",
+    "is_run_in_workers",
     "is_sampling_loader",
     "is_short_length",
     "is_small",
     "is_tiny",
+    "is_told_by_device",
     "is_zero",
     "loader_confidence",
     "loader_with",
@@ -79,6 +101,7 @@ __all__ = [
     "makes_own_batches",
     "moves_to_device",
     "needs_workers",
+    "only_looks",
     "option",
     "prepares_training_data",
     "purpose",

@@ -12,6 +12,7 @@ from perflint.analysis.frequency.few_parts import (
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
 from perflint.analysis.frequency.listed import goes_through_list
 from perflint.analysis.frequency.over_dimensions import goes_over_dimension
+from perflint.analysis.frequency.run_again import runs_again
 from perflint.analysis.invariants.bound_in import carries_names, is_assigned_in, is_bound_before_steps
 from perflint.analysis.invariants.caller_numbers import are_numbers_of_callers
 from perflint.analysis.invariants.turn_dependence import regions_of_turns
@@ -20,6 +21,7 @@ from perflint.analysis.phases.loop_purpose import (
     drains,
     is_between_clocks,
     is_forever,
+    is_timed_each_turn,
     is_timing,
     names_in,
     only_repeats,
@@ -29,6 +31,7 @@ from perflint.analysis.phases.loop_purpose import (
 )
 from perflint.analysis.phases.turn_work import are_generated, encodes_items, goes_from_file_to_file, runs_a_model
 from perflint.analysis.values.built_texts import built_text, is_same_text
+from perflint.analysis.values.by_index import computed_by_index, stacked_rows
 from perflint.analysis.values.growing import (
     NUMPY_JOINS,
     TORCH_JOINS,
@@ -42,8 +45,6 @@ from perflint.analysis.values.growing import (
 )
 from perflint.analysis.values.grown_attributes import WRITTEN_IN_METRICS, GrownAttribute, grown_attributes
 from perflint.analysis.values.pieces import are_elements, are_moved_over
-from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows
-from perflint.analysis.values.spans import fills_spans
 
 __all__ = [
     "CLOCKS",
@@ -59,10 +60,9 @@ __all__ = [
     "are_numbers_of_callers",
     "built_text",
     "carries_names",
-    "computed_by_rows",
+    "computed_by_index",
     "drains",
     "encodes_items",
-    "fills_spans",
     "goes_from_file_to_file",
     "goes_over_a_handful",
     "goes_over_dimension",
@@ -79,8 +79,8 @@ __all__ = [
     "is_forever",
     "is_now_and_then",
     "is_of_a_kind",
-    "is_same_for_all_rows",
     "is_same_text",
+    "is_timed_each_turn",
     "is_timing",
     "launches_of_step",
     "may_be_a_number",
@@ -89,7 +89,9 @@ __all__ = [
     "only_repeats",
     "regions_of_turns",
     "runs_a_model",
+    "runs_again",
     "size_reads",
+    "stacked_rows",
     "starts_afresh",
     "targets_and_items",
     "trains_inside",

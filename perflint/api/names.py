@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.naming.data import (
+    BATCH_SIZE_OPTION,
     COLLECTED,
     KNOWN_TEXT,
     LONG_TEXTS,
@@ -22,12 +23,11 @@ from perflint.analysis.naming.models import (
     CHEAP,
     CONVOLVES,
     COPIES,
-    DATA_PARALLEL,
     ENCODER,
     FREEZES_NORMS,
     HAS_STATE,
     LAST_LAYERS,
-    MINDS_SYNC,
+    MINDS_SYNC_ITSELF,
     MODEL,
     NOT_CAUSAL,
     PARAMETER_LISTS,
@@ -70,6 +70,7 @@ from perflint.analysis.naming.values import KEY, NAME_OF_PART, PADDING_MASK, PIX
 
 __all__ = [
     "ADAPTS",
+    "BATCH_SIZE_OPTION",
     "CACHE",
     "CACHE_ARGUMENT",
     "CHANGED_BY_RUN",
@@ -78,7 +79,6 @@ __all__ = [
     "COMPARES",
     "CONVOLVES",
     "COPIES",
-    "DATA_PARALLEL",
     "DIAGNOSES",
     "DRAWS_SAMPLES",
     "ENCODER",
@@ -99,7 +99,7 @@ __all__ = [
     "LOOKS_INSIDE",
     "MANY",
     "MEASURES_MEMORY",
-    "MINDS_SYNC",
+    "MINDS_SYNC_ITSELF",
     "MODEL",
     "MOVES",
     "NAME_OF_PART",

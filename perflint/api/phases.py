@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.effects.debug_switches import debug_setting, debug_switch
+from perflint.analysis.feasibility.file_options import accumulates_by_default, is_option, names_of_option, steps_here
 from perflint.analysis.feasibility.hardware import asks_hardware, is_on_a_mac
 from perflint.analysis.feasibility.passed_keywords import file_passes
 from perflint.analysis.feasibility.unconditional import is_in_every_run
@@ -14,6 +15,7 @@ from perflint.analysis.phases.generation import (
 )
 from perflint.analysis.phases.generation_helpers import Helper, one_text_helper
 from perflint.analysis.phases.grown_sequences import forward_on_grown
+from perflint.analysis.phases.measuring import is_for_a_profiler, is_measured_each_turn
 from perflint.analysis.phases.memory_pressure import (
     gives_up_the_step,
     has_run_a_whole_loop,
@@ -51,6 +53,7 @@ from perflint.analysis.values.autocasts import autocast_in_wide_range, branch_fo
 __all__ = [
     "BACKWARD",
     "Helper",
+    "accumulates_by_default",
     "asks_hardware",
     "autocast_in_wide_range",
     "beside_generation",
@@ -74,11 +77,14 @@ __all__ = [
     "is_empty_case",
     "is_export",
     "is_for_a_picture",
+    "is_for_a_profiler",
     "is_for_evaluation",
     "is_in_every_run",
     "is_load_shedding",
     "is_main_guard",
+    "is_measured_each_turn",
     "is_on_a_mac",
+    "is_option",
     "is_outside_training",
     "is_training_loop",
     "is_trial_run",
@@ -89,11 +95,13 @@ __all__ = [
     "main_guard",
     "makes_text",
     "measures_memory",
+    "names_of_option",
     "one_text_helper",
     "opens_data",
     "runs_rarely",
     "shares_on_the_host",
     "stands_in_step",
+    "steps_here",
     "switches_float16",
     "trains_one_layer",
 ]

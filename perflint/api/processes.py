@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from perflint.analysis.frequency.accumulation import clips_each_time, gathers_for
+from perflint.analysis.frequency.accumulation import clips_each_time, gathers_for, has_one_by_default
 from perflint.analysis.frequency.collectives import COLLECTIVES, is_collective, loop_over_values, row_of_collectives
-from perflint.analysis.gradients.data_parallel import is_data_parallel, trains_under_ddp, trains_wrapped
+from perflint.analysis.gradients.data_parallel import copies_module, is_data_parallel, is_offered, trains_wrapped
 from perflint.analysis.gradients.reductions import minds_reductions, no_sync_around_backward_only
+from perflint.analysis.gradients.under_ddp import trains_under_ddp
+from perflint.analysis.gradients.unused_parts import hands_to_others, leaves_out_parts
 
 __all__ = [
     "COLLECTIVES",
     "clips_each_time",
+    "copies_module",
     "gathers_for",
+    "hands_to_others",
+    "has_one_by_default",
     "is_collective",
     "is_data_parallel",
+    "is_offered",
+    "leaves_out_parts",
     "loop_over_values",
     "minds_reductions",
     "no_sync_around_backward_only",

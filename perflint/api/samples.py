@@ -26,10 +26,11 @@ from perflint.analysis.values.single_samples import (
 )
 from perflint.analysis.values.takers import moves_values, takers
 from perflint.analysis.values.tokenizers import is_tokenizer
-from perflint.analysis.values.turn_texts import inputs_of, is_one_text, text_of_turn
+from perflint.analysis.values.turn_texts import adds_to_inputs, inputs_of, is_one_text, text_of_turn
 
 __all__ = [
     "Turning",
+    "adds_to_inputs",
     "bound_by",
     "changes_model",
     "edge_of_items",

@@ -10,8 +10,8 @@ from of_text import call_at, facts_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.accumulation import clips_each_time, gathers_for
 from perflint.analysis.frequency.over_dimensions import goes_over_dimension
-from perflint.analysis.gradients.data_parallel import trains_under_ddp
 from perflint.analysis.gradients.reductions import minds_reductions, no_sync_around_backward_only
+from perflint.analysis.gradients.under_ddp import trains_under_ddp
 from perflint.analysis.invariants.in_loops import has_constant_inputs, has_same_inputs
 from perflint.analysis.phases.loop_purpose import drains, tries_until
 from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows

@@ -8,7 +8,8 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.finding import Heat
 from perflint.ir import guards
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import argument, callee_name, is_constant
+from perflint.ir.notation import last_name
 from perflint.torch_model.effects import Effect
 
 #: Guards of an optimizer's step that comes once for several backward passes: every N of them, whatever N is called.
@@ -72,4 +73,15 @@ def clips_each_time(node: ast.Call, ctx: FileFacts) -> bool:
         and ctx.loops(part) == loops
         and not _GATHERED.intersection(ctx.guards(part))
         for part in ctx.walk(loops[0] if loops else ctx.tree.function_of(node) or ctx.tree.module)
+    )
+
+
+def has_one_by_default(step: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the optimizer's step stands under a test of a number that is 1 unless somebody sets it."""
+    parts = [part for test, _ in ctx.conditions(step) for part in ctx.walk(test)]
+    options = [last_name(part) for part in parts if isinstance(part, ast.Attribute)]
+    defaults = [ctx.program.whole.option_defaults(name, ctx.path) for name in options]
+    asked = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) == "get"]
+    return any(set(found) == {1} for found in defaults) or any(
+        is_constant(argument(part, 1, "default"), 1) for part in asked
     )

@@ -1,80 +1,18 @@
-"""Whether what a file trains is put under DistributedDataParallel, and run through it."""
+"""Whether `DataParallel` copies a model that is trained, on several devices, and not because a user chose so."""
 
 from __future__ import annotations
 
 import ast
 
+from perflint.analysis.feasibility.hardware import asks_hardware
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Scope
+from perflint.analysis.naming.models import DATA_PARALLEL
 from perflint.analysis.naming.phases import WITHOUT_TRAINING
-from perflint.analysis.program import Program
-from perflint.finding import Confidence, Heat
-from perflint.syntax.walk import walk
+from perflint.finding import Confidence
+from perflint.ir.calls import argument, callee_name
 from perflint.torch_model import distributed
 from perflint.torch_model.names import canonical
-
-_DDP_NAMES = frozenset({"DistributedDataParallel"})
-#: Where a file can shard the model as well, nobody sees which of the two is trained.
-_SHARDED = ("FullyShardedDataParallel", "FSDP", "fully_shard")
-
-
-def trains_under_ddp(ctx: FileFacts) -> Confidence | None:
-    """How sure it is that what this file trains is put under DDP: in the file itself, or by one that it calls."""
-    program = ctx.program
-    if not program.mentions(_DDP_NAMES) or ctx.mentions(*_SHARDED):
-        return None
-    called = {
-        edge.callee.path
-        for name in ctx.summary.functions
-        for edge in program.graph.outgoing.get(Scope(ctx.path, name), ())
-        # A method found by its name alone may be anybody's.
-        if edge.confidence is Confidence.HIGH
-    }
-    certainty = Confidence.HIGH if _wraps(program, ctx.path) else None
-    if certainty is None and any(_wraps(program, path) for path in sorted(called)):
-        certainty = Confidence.MEDIUM
-    if certainty is None:
-        return None
-    # Asked last, and of files with the word alone: it goes through the trees of all that is called.
-    paths = [path for path in sorted({ctx.path} | called) if program.mentions(("module",), (path,))]
-    around = [there for path in paths if (there := ctx.at(path)) is not None]
-    return None if any(map(_is_passed_by, around)) else certainty
-
-
-def _is_passed_by(ctx: FileFacts) -> bool:
-    """Whether a step of this file runs the module inside of the wrapper: DDP sees no forward then, and its backward
-    reduces nothing.
-    """
-    inner: set[str] = set()
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.Assign) and any(_is_inside(item) for item in walk(part.value)):
-            inner |= {item.id for item in part.targets if isinstance(item, ast.Name)}
-    return any(
-        isinstance(part, ast.Call)
-        and (_is_inside(part.func) or (isinstance(part.func, ast.Name) and part.func.id in inner))
-        and ctx.heat(part) >= Heat.STEP
-        and not ctx.grad_off(part)
-        for part in walk(ctx.tree.module)
-    )
-
-
-def _is_inside(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Attribute) and node.attr == "module" and isinstance(node.value, (ast.Name, ast.Attribute))
-    )
-
-
-def _wraps(program: Program, path: str) -> bool:
-    if not program.mentions(_DDP_NAMES, (path,)):
-        return False
-    for name, facts in program.summaries[path].functions.items():
-        for call in facts.calls:
-            if isinstance(call.func, str) and any(
-                canonical(ref.name) in distributed.DISTRIBUTED_DATA_PARALLEL
-                for ref in program.refs(call.func, Scope(path, name))
-            ):
-                return True
-    return False
 
 
 def is_data_parallel(node: ast.Call, ctx: FileFacts) -> bool:
@@ -109,3 +47,34 @@ def trains_wrapped(node: ast.Call, ctx: FileFacts) -> Confidence | None:
     if any(ctx.program.trains(Scope(ctx.path, name)) for name in ctx.summary.functions):
         return Confidence.HIGH
     return None
+
+
+def copies_module(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a wrapper copies the module to several devices: not to one, not where there is none, not in dead code."""
+    if _is_without_device(node, ctx) or _has_one_device(node):
+        return False
+    return ctx.control_flow(node).block_of(node) is not None  # not under `if False:`
+
+
+def _has_one_device(node: ast.Call) -> bool:
+    """`device_ids=[0]`: then the wrapper calls the module as it is."""
+    devices = argument(node, 1, "device_ids")
+    return isinstance(devices, (ast.List, ast.Tuple)) and len(devices.elts) == 1
+
+
+def _is_without_device(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether it stands where `torch.cuda.is_available()` is false: the wrapper calls the module as it is."""
+    return any(
+        not holds and isinstance(test, ast.Call) and callee_name(test) == "is_available"
+        for test, holds in ctx.conditions(node)
+    )
+
+
+def is_offered(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a test around it is there for it, or a class that is one of several ways to run: a user has chosen it.
+    That a function says in its name what it does tells nothing of who calls it.
+    """
+    if DATA_PARALLEL.search(ctx.facts(node).in_class):
+        return True
+    asked = (test for test, _ in ctx.conditions(node) if DATA_PARALLEL.search(ctx.text(test)))
+    return any(not asks_hardware(test, ctx) for test in asked)

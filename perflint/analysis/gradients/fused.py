@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
 from perflint.analysis.feasibility.passed_keywords import file_passes
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.summary import CallFacts
 from perflint.torch_model import modules
 
+#: Up to this many tensors, one launch for each is cheap.
+_FEW = 5
+#: What torch can run fused over sharded parameters as well (torch 2.13).
+_OF_SHARDS = ("Adam", "AdamW")
 _NOTHING = ("const", "NoneType", None)
 
 
-def refuses_fused(trainer: CallFacts) -> bool:
+def cannot_be_fused(optimizer: str, ctx: FileFacts) -> bool:
+    """Whether gradients are sparse, or parameters or a Trainer of a kind that the fused way refuses. torch has no way
+    to run most optimizers fused over the DTensors that `fully_shard` makes of parameters.
+    """
+    if ctx.mentions(*modules.NEVER_FUSED) or file_passes(ctx, ("sparse",)):
+        return True
+    if optimizer not in _OF_SHARDS and ctx.program.mentions({"fully_shard"}):
+        return True
+    return any(map(_refuses, _trainers(ctx)))
+
+
+def is_over_few_tensors(params: ast.expr | None) -> bool:
+    """Whether the optimizer is over a few tensors that are named one by one."""
+    return (
+        isinstance(params, (ast.List, ast.Tuple))
+        and len(params.elts) <= _FEW
+        and all(isinstance(item, (ast.Name, ast.Attribute)) for item in params.elts)
+    )
+
+
+def _refuses(trainer: CallFacts) -> bool:
     """Whether a Trainer scales losses of half precision and clips gradients: a fused optimizer raises under it."""
     given = dict(trainer.keywords)
     if "" in given:
@@ -21,6 +48,10 @@ def refuses_fused(trainer: CallFacts) -> bool:
     return halved and given.get("gradient_clip_val", _NOTHING) != _NOTHING
 
 
-def cannot_be_fused(ctx: FileFacts) -> bool:
-    """Whether gradients are sparse, or parameters of a kind that the fused way refuses."""
-    return ctx.mentions(*modules.NEVER_FUSED) or file_passes(ctx, ("sparse",))
+def _trainers(ctx: FileFacts) -> Iterator[CallFacts]:
+    """The calls of Lightning's Trainer in the project."""
+    for path in ctx.program.summaries:
+        if ctx.program.mentions({"Trainer"}, [path]):
+            for function in ctx.program.summaries[path].functions.values():
+                calls = (call for call in function.calls if isinstance(call.func, str))
+                yield from (call for call in calls if call.func.rpartition(".")[2] == "Trainer")

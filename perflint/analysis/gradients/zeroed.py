@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, is_constant, keyword
 from perflint.syntax.walk import walk
 
@@ -25,7 +26,7 @@ def zeroes_gradients(function: ast.FunctionDef, ctx: FileFacts) -> Iterator[ast.
                 is_constant(keyword(part, "set_to_none"), value=True)
                 for part in walk(function)
                 if isinstance(part, ast.Call)
-            ):
+            ) and not _is_of_a_model(function, ctx):
                 yield default
     offers = any(item.arg == "set_to_none" for item in [*positional, *arguments.kwonlyargs])
     for part in walk(function):
@@ -64,3 +65,22 @@ def has_written_gradients(zeroed: ast.Call, ctx: FileFacts) -> bool:
         if target is not None and re.search(into, ctx.text(target)):
             return True
     return False
+
+
+def zeroes_by_default(receiver: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the project is held to a torch whose optimizers write zeros unless told otherwise."""
+    version = ctx.pinned_torch
+    return version is not None and version < (2, 0) and ctx.kind(receiver).tag is Tag.OPTIMIZER
+
+
+def is_idle(function: ast.FunctionDef, ctx: FileFacts) -> bool:
+    """Whether it is a function of a module that nobody calls: a method may be called on whatever has it."""
+    return ctx.tree.class_of(function) is None and not ctx.program.callers(ctx.own_scope(function))
+
+
+def _is_of_a_model(method: ast.FunctionDef, ctx: FileFacts) -> bool:
+    """Whether a class stands for a model, whose gradients are mostly zeroed by way of the optimizer."""
+    owner = ctx.tree.class_of(method)
+    return owner is not None and any(
+        isinstance(part, ast.FunctionDef) and part.name in ("forward", "parameters") for part in owner.body
+    )

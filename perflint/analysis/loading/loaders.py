@@ -195,6 +195,12 @@ def purpose(call: ast.Call, ctx: FileFacts) -> str:
     return "eval" if in_evaluation else ""
 
 
+def has_no_workers(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a loader has none, or has none where nobody sets the option that tells how many."""
+    told, count = workers(node, ctx), option(node, "num_workers", ctx)
+    return told == "none" or (told == "variable" and count is not None and is_zero(count, ctx))
+
+
 def _chosen_by(call: ast.Call, ctx: FileFacts) -> list[str]:
     """The words that something is equal to where a loader is made: "train" under `if phase == "train"`."""
     return [

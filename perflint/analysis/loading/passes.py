@@ -399,3 +399,8 @@ def _is_within(facts: FunctionFacts, context: int, loop: int) -> bool:
 
 def _is_call(value: object, func: object) -> bool:
     return isinstance(value, tuple) and value[0] == "call" and value[1] == func
+
+
+def only_looks(call: ast.Call, loops: list[Run], ctx: FileFacts) -> bool:
+    """Whether a loader is for evaluation, by its name or since none of the loops over it trains."""
+    return purpose(call, ctx) == "eval" or (bool(loops) and all(use(loop, ctx) == "look" for loop in loops))

@@ -53,6 +53,8 @@ TOKEN = pattern(r"tok|word|piece|char|vocab|idx|index|^(?:t|i|j|k|v|id|tid|_id)$
 #: Tokenizers that have no `batch_decode`.
 #: What gives one piece of text after the other, to be shown as it comes.
 STREAM = pattern(r"(?:^|_)(?:generator|stream(?:er)?)(?:_|$)")
+#: Options of a command line that set the batch size of a training.
+BATCH_SIZE_OPTION = pattern(r"^--?(?:per[-_]device[-_])?(?:train(?:ing)?[-_])?(?:micro[-_])?batch[-_]?size$|^--?bs$")
 #: Functions that make of a text what a model reads.
 PREPARES_TEXTS = pattern(r"tokeniz|preprocess|preproc|collate|encode|__getitem__")
 #: What moves a batch, by the last name of the call, and who does it for the loop. A tensor that is given the size of

@@ -60,6 +60,8 @@ MINDS_SYNC = pattern(
     r"no_sync|no_backward_sync|require_backward_grad_sync|requires_gradient_sync|sync_gradients|"
     r"delay_allreduce|accumulate_grads$"
 )
+#: What is asked to walk back and knows itself when gradients are reduced: frameworks, and wrappers of the project.
+MINDS_SYNC_ITSELF = pattern(r"accelerator|fabric|engine|strategy|trainer|super\(\)|^self$|autograd")
 WITHOUT_SYNC = pattern(r"no_sync|no_backward_sync")
 CACHE = pattern(r"past|cache|(?:^|_)kv|state|memor|hidden|incremental", re.IGNORECASE)
 #: Generation that goes over the whole sequence again on purpose.

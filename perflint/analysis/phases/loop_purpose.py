@@ -129,3 +129,9 @@ def drains(loop: ast.stmt) -> bool:
         and part.func.value.id in tested
         for part in walk(loop)
     )
+
+
+def is_timed_each_turn(node: ast.Call, loop: ast.For) -> bool:
+    """Whether a clock is read in the loop before a call and after it: how long each takes is the question."""
+    clocks = [part.lineno for part in walk(loop) if isinstance(part, ast.Call) and callee_name(part) in CLOCKS]
+    return any(line < node.lineno for line in clocks) and any(line > node.lineno for line in clocks)

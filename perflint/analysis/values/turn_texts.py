@@ -96,3 +96,10 @@ def inputs_of(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
     """The calls that all inputs of a call come from."""
     for value in [*node.args, *(item.value for item in node.keywords)]:
         yield from _origins(value, ctx)
+
+
+def adds_to_inputs(node: ast.Call, loop: ast.For, ctx: FileFacts) -> bool:
+    """Whether a turn needs the last one's answer: a history that the loop reads and adds to."""
+    asked = set(names_in(node)) | {name for made in inputs_of(node, ctx) for name in names_in(made)}
+    written = ctx.inference.flow.names_mutated(loop) - set(names_in(loop.target))
+    return bool(asked & written)
