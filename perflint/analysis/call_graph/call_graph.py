@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
+from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
 from perflint.analysis.call_graph.handing import Handing, place_of_rest
 from perflint.analysis.call_graph.named_methods import connect_named_methods
+from perflint.analysis.call_graph.overriding import Overriding, methods_of
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.linking import Connected, Packing, Together
-from perflint.analysis.names.declared import is_abstract, is_marked, is_property
+from perflint.analysis.names.declared import is_marked, is_property
 from perflint.analysis.names.fitting import has_all, may_take
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope, few
 from perflint.analysis.names.resolver import Resolver
@@ -27,10 +28,6 @@ from perflint.torch_model.step_frameworks import CONTAINERS_OF_CALLED, RUN_BY_CA
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
 _DEEPEST = 12
-#: Library functions that keep a function for a single later moment, or run it somewhere else.
-_KEEPERS = frozenset(
-    {"Thread", "Process", "Timer", "register", "signal", "spawn", "Popen", "set_defaults", "add_argument"}
-)
 
 
 class _Callee(NamedTuple):
@@ -46,14 +43,6 @@ class _Callee(NamedTuple):
 _LIBRARY = _Callee([], {}, is_library=True)
 #: What surely runs nothing of the project, unless it is handed a function.
 _DULL = _Callee([], {}, is_library=True)
-
-
-def _is_of_self(func: str, targets: list[Scope]) -> bool:
-    """Whether a call runs a method of its own object: `self.step()` and `self(x)`, and not `self.model(x)`."""
-    base, _, name = func.rpartition(".")
-    if base == "self":
-        return all(target.function.rpartition(".")[2] == name for target in targets)
-    return func == "self"
 
 
 #: What says nothing of a module but that it is one.
@@ -73,6 +62,8 @@ class CallGraph:
         self.replacing_forwards: frozenset[Scope] = frozenset()
         self.handing = Handing(self)
         self._guesses = Guesses(resolver)
+        self._handed = HandedFunctions(resolver)
+        self._overriding = Overriding(resolver)
         self._params: dict[tuple[Scope, str], Refs] = {}
         self._resolving: set[tuple[Scope, str]] = set()
         nesting = resolver.nesting
@@ -80,12 +71,6 @@ class CallGraph:
         self._scopes = {scope: scope for scope, _ in nesting.functions}
         #: By file, callees that are the same in all its functions.
         self._global: dict[str, dict[str, _Callee]] = {path: {} for path in resolver.summaries}
-        #: Of functions that are called, what stands in for them where they are abstract.
-        self._stand_ins: dict[Scope, list[Scope]] = {}
-        #: Functions that give back one they define: `schedule(self.make_step())` runs what that gives.
-        self._makers = {name for scope, _ in nesting.functions if (name := self._maker_of(scope))}
-        #: The files that hold lambdas.
-        self._with_lambdas = {scope.path for scope, _ in nesting.functions if scope.function.startswith("<lambda")}
         #: All that an attribute must be called to be something of the project.
         self._names = _attribute_names(resolver)
 
@@ -113,7 +98,7 @@ class CallGraph:
         done = set(by_name)
         self._connect_waiting([item for item in waiting if item not in done] if done else waiting)
         self._global.clear()
-        self._stand_ins.clear()
+        self._overriding.forget()
         self._connect_properties()
         for item in entered(self.resolver):
             self._add(item.caller, item.callee, item.context, item.line, Confidence.HIGH, -1)
@@ -155,7 +140,7 @@ class CallGraph:
                     callee = _DULL if self._is_dull(func) else self._new_callee(func, scope, facts)
                     known[func] = callee
                 if callee is _DULL:
-                    if not (call.args or call.keywords) or not self._given_functions(call, facts):
+                    if not (call.args or call.keywords) or not self._handed.functions(call, facts):
                         continue
                     callee = self._new_callee(func, scope, facts)
                 if not self._connect(scope, facts, index, callee, guess=False):
@@ -214,7 +199,7 @@ class CallGraph:
         for value, caller in self.values_passed(scope, name):
             found += self.resolver.refs(value, caller)
             if type(value) is str and value.startswith("self.") and any(ref.kind == FUNCTION for ref in found):
-                found += [Ref(FUNCTION, item.path, item.function) for item in self._overriding(value, caller)]
+                found += [Ref(FUNCTION, item.path, item.function) for item in self._overriding.below(value, caller)]
         self._resolving.discard(key)
         refs = few(found)
         if not self._resolving:
@@ -258,48 +243,14 @@ class CallGraph:
             return bool(dot) and name not in self._names
         return type(func) is tuple and func[0] == "attr" and func[2] not in self._names
 
-    def _given_functions(self, call: CallFacts, facts: FunctionFacts) -> Sequence[Value]:
-        """What a call is given that may be a function of the project."""
-        named = self.resolver.nesting.by_name
-        found = []
-        for value in _given(call):
-            if type(value) is str:
-                last = value.rpartition(".")[2] if "." in value else value
-                if last in named or (value in facts.binds and self._is_bound(value, facts)):
-                    found.append(value)
-            elif value is not None and (value[0] == "lambda" or (value[0] == "call" and self._makes_function(value))):
-                found.append(value)
-        return found
-
-    def _is_bound(self, name: str, facts: FunctionFacts) -> bool:
-        """Whether a function binds a name to what may be a function of the project."""
-        named = self.resolver.nesting.by_name
-        for value in facts.binds[name]:
-            if isinstance(value, str):
-                if value.rpartition(".")[2] in named:
-                    return True
-            elif value is not None and (value[0] == "lambda" or (value[0] == "call" and self._makes_function(value))):
-                return True
-        return False
-
-    def _maker_of(self, scope: Scope) -> str:
-        """The name of the function that a function is defined in and given back by, empty where there is none."""
-        outer, _, name = scope.function.rpartition(".<locals>.")
-        maker = self.resolver.summaries[scope.path].functions.get(outer) if outer else None
-        return maker.name if maker is not None and name in maker.returns else ""
-
-    def _makes_function(self, call: Value) -> bool:
-        func = call[1]
-        return isinstance(func, str) and (func.rpartition(".")[2] in self._makers or func.endswith("partial"))
-
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]
         targets, inherited, is_library = callee
         passes = call.args or call.keywords
-        if is_library and not guess and (_maps_a_name(call) or self._is_any_module(call.func, scope, facts)):
+        if is_library and not guess and (maps_a_name(call) or self._is_any_module(call.func, scope, facts)):
             return False  # what a name stands for may be what callers pass
         if passes and not targets and not inherited:
-            for handed in self._callbacks(call, scope, facts):
+            for handed in self._handed.callbacks(call, scope, facts):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         if is_library:
             return True
@@ -318,10 +269,10 @@ class CallGraph:
             if backward is not None:
                 self._add(scope, backward, call.context, call.line, confidence, -1)
         for target, sure in inherited.items() if inherited else ():
-            missing = sure is not Confidence.HIGH and not any(self._is_marked(item) for item in targets)
+            missing = sure is not Confidence.HIGH and not any(is_marked(self.facts(item)) for item in targets)
             self._add(scope, target, call.context, call.line, sure, index, stands_in=missing)
         if passes and targets:
-            for handed in self._handed_on(call, scope, targets):
+            for handed in self._handed.handed_on(call, scope, targets):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited)
 
@@ -382,111 +333,8 @@ class CallGraph:
         targets = self.targets(func, scope)
         if targets is None:
             return _LIBRARY
-        inherited = self._overrides(func, scope, targets)
+        inherited = self._overriding.of_call(func, scope, targets)
         return record(_Callee, (targets, inherited, False))
-
-    def _overrides(self, func: Value, scope: Scope, targets: list[Scope]) -> dict[Scope, Confidence]:
-        """What `self.method()` runs where `self` is of a class that derives from the method's own."""
-        if isinstance(func, str) and _is_of_self(func, targets):
-            found = dict.fromkeys(self._overriding(func, scope), Confidence.HIGH)
-        else:
-            found = {}
-            for target in targets:
-                stand_ins = self._stand_ins.get(target)
-                if stand_ins is None:
-                    stand_ins = self._stand_ins[target] = self._implementations(target)
-                if stand_ins:
-                    found.update(dict.fromkeys(stand_ins, Confidence.MEDIUM))
-            if targets and isinstance(func, str) and "." in func:
-                found.update(dict.fromkeys(self._below_declared(func, scope, targets), Confidence.MEDIUM))
-        return {target: sure for target, sure in found.items() if target not in targets} if found else found
-
-    def _below_declared(self, func: str, scope: Scope, targets: list[Scope]) -> Iterator[Scope]:
-        """What a method may be of an object whose class an annotation says: any of the classes below may be given."""
-        base, _, method = func.rpartition(".")
-        declared: bool | None = None
-        for target in targets:
-            name = target.function.rpartition(".")[2]
-            if name != method:
-                base = func  # `self.model(batch)` runs the forward of what the attribute holds
-            cls = self.facts(target).in_class
-            children = self._children_with(Ref(CLASS, target.path, cls), name) if cls else ()
-            if children and declared is None:
-                declared = self._is_declared(base, scope)
-            if children and declared:
-                for child in children:
-                    yield from self._methods_of(child, (name,))
-
-    def _is_declared(self, dotted: str, scope: Scope) -> bool:
-        """Whether what goes by a name is of a class by annotation, itself or the parameter that it is given from."""
-        written = self.resolver.written
-        if any(True for _ in written.annotations(dotted, scope)):
-            return True
-        return any(
-            isinstance(value, str) and "." not in value and any(True for _ in written.annotations(value, where))
-            for value, where in written.definitions(dotted, scope)
-        )
-
-    def _overriding(self, func: str, scope: Scope) -> list[Scope]:
-        cls = self.resolver.nesting.enclosing_class(scope)
-        wanted = func.removeprefix("self.") if func != "self" else "forward"
-        children = self._children_with(cls, wanted) if cls.name else ()
-        if not children:
-            return []
-        method = scope.function.removeprefix(f"{cls.name}.").partition(".<locals>")[0]
-        return [
-            target
-            for child in children
-            if self._inherits(child, cls, method)
-            for target in self._methods_of(Ref(INSTANCE, child.path, child.name), (wanted,))
-        ]
-
-    def _children_with(self, cls: Ref, method: str) -> Sequence[Ref]:
-        """The classes that derive from one and do not have a method from it: those that define it, or have it from
-        what does and is none of its own bases. Where nothing else defines it, nobody has to be asked.
-        """
-        hierarchy = self.resolver.hierarchy
-        children = hierarchy.below(cls)
-        if not children:
-            return ()
-        definers = {
-            (scope.path, facts.in_class)
-            for scope, facts in self.resolver.nesting.by_name.get(method, ())
-            if facts.in_class
-        }
-        definers.difference_update([(base.path, base.name) for base in hierarchy.mro(cls)])
-        if not definers:
-            return ()
-        return [child for child in children if any((base.path, base.name) in definers for base in hierarchy.mro(child))]
-
-    def _inherits(self, child: Ref, cls: Ref, method: str) -> bool:
-        """Whether a method of `cls` runs for instances of `child`: unchanged, or because the child's asks `super()`."""
-        found = self.resolver.method(child, method)
-        if found is None or found == Ref(FUNCTION, cls.path, f"{cls.name}.{method}"):
-            return True
-        facts = self.resolver.summaries[found.path].functions[found.name]
-        return any(
-            isinstance(call.func, tuple)
-            and call.func[0] == "attr"
-            and call.func[2] == method
-            and "super" in str(call.func)
-            for call in facts.calls
-        )
-
-    def _is_marked(self, target: Scope) -> bool:
-        return is_marked(self.resolver.summaries[target.path].functions[target.function])
-
-    def _implementations(self, target: Scope) -> list[Scope]:
-        """The definitions that stand in for an abstract method."""
-        facts = self.resolver.summaries[target.path].functions[target.function]
-        if not facts.in_class or not is_abstract(facts):
-            return []
-        children = self.resolver.hierarchy.below(Ref(CLASS, target.path, facts.in_class))
-        return [
-            Scope(child.path, f"{child.name}.{facts.name}")
-            for child in children
-            if f"{child.name}.{facts.name}" in self.resolver.summaries[child.path].functions
-        ]
 
     def _add(
         self,
@@ -521,9 +369,9 @@ class CallGraph:
                 found.append(record(Scope, (ref.path, ref.name)))
             elif ref.kind == CLASS:
                 external = True
-                found += self._methods_of(ref, ("__init__", "__post_init__"))
+                found += methods_of(self.resolver, ref, ("__init__", "__post_init__"))
             elif ref.kind == INSTANCE:
-                found += self._methods_of(ref, ("forward", "__call__")) or self._run_by_call(ref)
+                found += methods_of(self.resolver, ref, ("forward", "__call__")) or self._run_by_call(ref)
                 external = external or not found
             elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
                 external = True
@@ -535,11 +383,7 @@ class CallGraph:
         """What calling an object runs by a method of its library's class: `update` of a metric."""
         derives = self.resolver.hierarchy.derives
         names = dict.fromkeys([method for base, method in RUN_BY_CALLS.items() if derives(ref, base)])
-        return self._methods_of(ref, tuple(names)) if names else []
-
-    def _methods_of(self, ref: Ref, names: tuple[str, ...]) -> list[Scope]:
-        found = [self.resolver.method(ref, name) for name in names]
-        return [record(Scope, (item.path, item.name)) for item in found if item is not None]
+        return methods_of(self.resolver, ref, tuple(names)) if names else []
 
     def _sequential(self, func: Value, scope: Scope) -> list[Scope]:
         """Calling an `nn.Sequential` runs the `forward` of what it holds, a `MetricCollection` the `update`."""
@@ -554,58 +398,10 @@ class CallGraph:
             method = "forward" if maker.endswith("Sequential") else CONTAINERS_OF_CALLED.get(maker)
             whole = value[2][0] if maker in CONTAINERS_OF_CALLED and value[2] else value
             held = self.resolver.elements(whole, where) if method is not None else ()
-            found += [item for ref in held if ref.kind == INSTANCE for item in self._methods_of(ref, (method or "",))]
+            found += [
+                item for ref in held if ref.kind == INSTANCE for item in methods_of(self.resolver, ref, (method or "",))
+            ]
         return found
-
-    def _callbacks(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
-        """Project functions handed to a library: it runs them about where it is called."""
-        given = call.args[:1] if _maps_a_name(call) else self._given_functions(call, facts)
-        if not given or (isinstance(call.func, str) and call.func.rpartition(".")[2] in _KEEPERS):
-            return []
-        found: list[Scope] = []
-        for value in given:
-            found += [Scope(ref.path, ref.name) for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION]
-        return list(dict.fromkeys(found)) if found else found
-
-    def _handed_on(self, call: CallFacts, scope: Scope, targets: list[Scope]) -> list[Scope]:
-        """Functions defined where they are handed to a function of the project that runs what it is handed:
-        `apply_to_sample(_move_to_cuda, sample)`. Each is as hot as its own call, whoever else calls that function.
-        """
-        inner = self.resolver.nesting.inner(scope)
-        if not inner and scope.path not in self._with_lambdas:
-            return []
-        # Few calls hand on a function: that is told first, without a call for each value.
-        local = [value for value in _given(call) if (type(value) is tuple and value[0] == "lambda") or value in inner]
-        if not local:
-            return []
-        given: list[tuple[int | str, Value]] = [*enumerate(call.args), *call.keywords]
-        found: list[Scope] = []
-        for place, value in given:
-            if value not in local:
-                continue
-            for target in targets:
-                if self._runs_parameter(target, place):
-                    refs = self.resolver.refs(value, scope)
-                    found += [Scope(ref.path, ref.name) for ref in refs if ref.kind == FUNCTION]
-        return list(dict.fromkeys(found))
-
-    def _runs_parameter(self, target: Scope, place: int | str) -> bool:
-        """Whether a function, or one defined in it, calls what it is given at `place`."""
-        functions = self.resolver.summaries[target.path].functions
-        facts = functions[target.function]
-        names = [param.name.lstrip("=") for param in facts.params]
-        if facts.in_class and names and "staticmethod" not in facts.decorators:
-            names = names[1:]
-        name = place if isinstance(place, str) else names[place] if place < len(names) else ""
-        if name not in names:
-            return False
-        inside = f"{target.function}.<locals>."
-        return any(
-            call.func == name
-            for qualname, other in functions.items()
-            if qualname == target.function or qualname.startswith(inside)
-            for call in other.calls
-        )
 
 
 def _is_of_name(call: CallFacts, facts: FunctionFacts) -> bool:
@@ -624,11 +420,6 @@ def _unchained(value: Value) -> Value:
     return value
 
 
-def _maps_a_name(call: CallFacts) -> bool:
-    """Whether what a name stands for is run on each element: `map(function, *rows)`."""
-    return call.func == "map" and bool(call.args) and isinstance(call.args[0], str)
-
-
 def _attribute_names(resolver: Resolver) -> set[str]:
     """The names that functions, classes and attributes of a project have, and what its modules bind and import."""
     nesting = resolver.nesting
@@ -641,7 +432,3 @@ def _attribute_names(resolver: Resolver) -> set[str]:
     for dotted in nesting.dotted.values():
         found.update([name.rpartition(".")[2] for name in dotted])
     return found
-
-
-def _given(call: CallFacts) -> Sequence[Value]:
-    return [*call.args, *[value for _, value in call.keywords]] if call.keywords else call.args
