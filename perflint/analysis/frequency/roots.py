@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import REGISTERING, CallbackFinder, FunctionRoot
@@ -19,8 +18,6 @@ from perflint.analysis.evidence import (
     DECODE_LIMIT,
     EPOCH_NAME,
     EVAL_STEPS,
-    ITERATOR_NAME,
-    LOADERS_NAME,
     RUNNERS,
     SAMPLING,
     SETTING_NAME,
@@ -32,39 +29,24 @@ from perflint.analysis.evidence import (
     is_literal,
     is_look_at_one,
     is_optimizer_step,
-    is_plainly_loader,
     is_range,
     is_whole_run,
     last_name,
-    looks_like_batches,
-    looks_like_loader,
-    may_give_batches,
 )
-from perflint.analysis.frequency.counting import counts
+from perflint.analysis.frequency.batch_sources import BatchSources
+from perflint.analysis.frequency.callers_of import CallersOf
 from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
 from perflint.analysis.frequency.library import Library
 from perflint.analysis.frequency.public import public_functions
 from perflint.analysis.frequency.repeating import mark_repeating
-from perflint.analysis.names.declared import is_abstract
-from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope, given
+from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
-from perflint.analysis.names.used_as import iterated, opens_stream, sources_of_batches
+from perflint.analysis.names.used_as import opens_stream
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
 from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
-from perflint.torch_model import frameworks, loaders
+from perflint.torch_model import frameworks
 from perflint.torch_model.hooks import Hook
-
-#: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
-_WRAPPER_POSITION = {
-    **{name.rpartition(".")[2]: wrapper.argument for name, wrapper in loaders.WRAPPERS.items()},
-    **dict.fromkeys(loaders.WRAPPER_METHODS, 0),
-    **dict.fromkeys(frameworks.LOADER_PREPARING, 0),
-}
-
-
-#: Whether a call of a function is one that is looked for.
-_Wanted: TypeAlias = Callable[[CallFacts, Scope], bool]
 
 
 def _is_guess(edge: Edge) -> bool:
@@ -87,10 +69,6 @@ def _is_seldom(facts: FunctionFacts, context: int) -> bool:
 def _is_sure(loop: LoopFacts, facts: FunctionFacts) -> bool:
     """Whether a function goes through a loop whenever it is called."""
     return loop.kind != "comprehension" and not facts.is_generator and facts.is_sure(loop.line, loop.column)
-
-
-def _outside_loops(facts: FunctionFacts, context: int) -> bool:
-    return facts.innermost_loop(context) is None
 
 
 def _in_small_loops(facts: FunctionFacts, context: int) -> bool:
@@ -118,10 +96,8 @@ class RootFinder:
         #: Of each function, the calls that may say what its loops are for, or hand a function to who calls it often:
         #: few of many, told by their last names and keywords.
         self._telling: dict[Scope, list[CallFacts]] = {}
-        #: By what is looked for, the functions that call it anywhere.
-        self._making: dict[_Wanted, set[Scope]] = {}
-        #: By function, what its loops take batches from, by what they do with them.
-        self._fed: dict[Scope, frozenset[str]] = {}
+        self._callers = CallersOf(graph, self._telling)
+        self._batches = BatchSources(resolver)
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
         #: Functions that go through all batches of a loader whenever they run: what they do beside that is done once
@@ -144,7 +120,7 @@ class RootFinder:
 
     def find(self) -> None:
         """Fill `loops` and `functions`."""
-        self._telling = _telling_calls(self.resolver)
+        self._telling.update(_telling_calls(self.resolver))
         training = self._training_functions()
         self._taking = self._batch_taking_functions()
         self._reading = self._text_reading_functions()
@@ -167,7 +143,7 @@ class RootFinder:
         else:
             self._leave_out_unused()
         self._telling.clear()
-        self._making.clear()
+        self._callers.forget()
 
     def _leave_out_unused(self) -> None:
         """Nothing makes code hot that no run of the program comes to, nor a contract with those who train where who
@@ -192,7 +168,7 @@ class RootFinder:
 
     def _training_functions(self) -> set[Scope]:
         """Functions that run a backward or an optimizer step outside any loop of their own."""
-        return self._holding(self._trains, self._is_run)
+        return self._callers.functions(self._trains, self._is_run)
 
     def _trains(self, call: CallFacts, scope: Scope) -> bool:
         return self.is_training_call(call.func, call.args, scope)
@@ -201,13 +177,13 @@ class RootFinder:
         """Functions that take the next batch from an iterator that outlives them, outside any loop of their own."""
 
         def takes(call: CallFacts, scope: Scope) -> bool:
-            if not self._advances(call, scope) or is_look_at_one(call):
+            if not self._batches.advances(call, scope) or is_look_at_one(call):
                 return False
             return not opens_stream(scope, self._facts(scope), self.resolver)
 
-        found = self._holding(takes, lambda *_: False)
+        found = self._callers.functions(takes, lambda *_: False)
         through_all = {scope for scope in found if self._goes_through_all(scope, found, takes)}
-        return self._holding(takes, lambda _, scope: scope in through_all) if through_all else found
+        return self._callers.functions(takes, lambda _, scope: scope in through_all) if through_all else found
 
     def _goes_through_all(self, scope: Scope, taking: set[Scope], takes: Callable[[CallFacts, Scope], bool]) -> bool:
         """Whether a function that takes its first batch before its loop, as of a prefetcher, takes the others in it."""
@@ -220,7 +196,9 @@ class RootFinder:
     def _text_reading_functions(self) -> set[Scope]:
         """Functions that turn texts into tokens and run a model on them, once for each time they are called."""
         tokenizing, running = (
-            self._holding(partial(_is_given_data, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops)
+            self._callers.functions(
+                partial(_is_given_data, names), lambda facts, _: is_whole_run(facts), inside=_in_small_loops
+            )
             for names in (TOKENIZERS, RUNNERS)
         )
         found = tokenizing & running
@@ -239,69 +217,6 @@ class RootFinder:
                 called.setdefault(edge.index, set()).add(edge.callee)
         return any(callees <= reading for callees in called.values())
 
-    def _holding(
-        self,
-        wanted: _Wanted,
-        stops: Callable[[FunctionFacts, Scope], bool],
-        inside: Callable[[FunctionFacts, int], bool] | None = None,
-    ) -> set[Scope]:
-        """Functions that make a wanted call outside their loops, themselves or through what they surely call.
-
-        What `stops` is neither found nor followed to its callers. `inside` says which loops do not count.
-        """
-        inside = inside or _outside_loops
-        found: set[Scope] = set()
-        waiting: list[Scope] = []
-        for scope, calls in self._telling.items():
-            facts = self._facts(scope)
-            if any(inside(facts, call.context) and wanted(call, scope) for call in calls) and not stops(facts, scope):
-                found.add(scope)
-                waiting.append(scope)
-        while waiting:
-            callee = waiting.pop()
-            for edge in self.graph.incoming.get(callee, ()):
-                facts = self._facts(edge.caller)
-                # A custom autograd function's `backward` or a wrapper of an optimizer is no training step.
-                if (
-                    edge.caller not in found
-                    and edge.confidence == Confidence.HIGH
-                    and inside(facts, edge.context)
-                    and not stops(facts, edge.caller)
-                    and self._mostly(edge, found, wanted)
-                ):
-                    found.add(edge.caller)
-                    waiting.append(edge.caller)
-        return found
-
-    def _mostly(self, edge: Edge, found: set[Scope], wanted: _Wanted) -> bool:
-        """Whether most of what a call may run is among the functions `found`, or makes the wanted call in its loops: of
-        a base's method, one of many that override it says nothing of the others.
-        """
-        beside = [
-            other.callee
-            for other in self.graph.outgoing.get(edge.caller, ())
-            if other.index == edge.index and not is_abstract(self._facts(other.callee))
-        ]
-        if edge.index < 0 or 2 * sum(callee in found for callee in beside) >= len(beside):
-            return True
-        anywhere = self._anywhere(wanted)
-        return 2 * sum(callee in anywhere for callee in beside) >= len(beside)
-
-    def _anywhere(self, wanted: _Wanted) -> set[Scope]:
-        """Functions that make a wanted call at all, themselves or through what they surely call."""
-        found = self._making.get(wanted)
-        if found is None:
-            found = self._making[wanted] = {
-                scope for scope, calls in self._telling.items() if any(wanted(call, scope) for call in calls)
-            }
-            waiting = list(found)
-            while waiting:
-                for edge in self.graph.incoming.get(waiting.pop(), ()):
-                    if edge.caller not in found and edge.confidence == Confidence.HIGH:
-                        found.add(edge.caller)
-                        waiting.append(edge.caller)
-        return found
-
     def _is_run(self, facts: FunctionFacts, scope: Scope) -> bool:
         """Whether a function is more than a step: it makes what it trains, or trains on all batches of a loader, and
         may take steps of something else before or after.
@@ -309,7 +224,7 @@ class RootFinder:
         return is_whole_run(facts) or any(
             self.is_training_call(call.func, call.args, scope)
             and any(
-                self._loader_confidence(facts.loops[index], scope) is not None
+                self._batches.confidence(facts.loops[index], scope) is not None
                 for index in facts.loops_around(call.context)
             )
             for call in self._telling.get(scope, ())
@@ -340,7 +255,7 @@ class RootFinder:
                 backward.add(inner)
             elif is_optimizer_step(call.func, call.args, self.resolver, scope):
                 steps.add(inner)
-            if self._advances(call, scope) and not (is_look_at_one(call) and _is_seldom(facts, call.context)):
+            if self._batches.advances(call, scope) and not (is_look_at_one(call) and _is_seldom(facts, call.context)):
                 advances.add(inner)
             name = last_name(call.func)
             if _is_given_data(TOKENIZERS, call, scope):
@@ -353,7 +268,7 @@ class RootFinder:
                 denoises.add(inner)
         for inner, edge in self._called_in_loops(scope, facts):
             called = edge.callee
-            if called in training and self._mostly(edge, training, self._trains):
+            if called in training and self._callers.mostly(edge, training, self._trains):
                 steps.add(inner)
             if called in self._taking:
                 advances.add(inner)
@@ -394,7 +309,7 @@ class RootFinder:
         self, scope: Scope, facts: FunctionFacts, index: int, loop: LoopFacts,
         backward: set[int], steps: set[int], advances: set[int], samples: set[int], accumulates: set[int],
     ) -> LoopHeat | None:  # fmt: skip
-        confidence = self._loader_confidence(loop, scope)
+        confidence = self._batches.confidence(loop, scope)
         trains = index in backward or index in steps
         outer = facts.loops_around(loop.context)
         if confidence is not None:
@@ -419,7 +334,7 @@ class RootFinder:
             self._steps.add((scope, index))
             root = self.functions.get(scope)
             inner_of_step = (root is not None and root.heat >= Heat.STEP) or any(
-                item in steps or item in advances or self._loader_confidence(facts.loops[item], scope) is not None
+                item in steps or item in advances or self._batches.confidence(facts.loops[item], scope) is not None
                 for item in outer
             )
             tries = BISECTION.match(loop.text) or (loop.targets and SETTING_NAME.match(loop.targets[0]))
@@ -436,104 +351,6 @@ class RootFinder:
         if loop.targets and EPOCH_NAME.match(loop.targets[0]):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         return None
-
-    def _loader_confidence(self, loop: LoopFacts, scope: Scope) -> Confidence | None:
-        if loop.iterable is None or counts(loop.iterable, scope, self.resolver):
-            return None
-        if any(ref.kind == BATCH for ref in self.resolver.elements(loop.iterable, scope)):
-            # `for folder, data_loader in zip(folders, data_loaders)`: a turn gives a loader, not a batch of one.
-            return None if any(map(is_plainly_loader, loop.targets)) else Confidence.HIGH
-        name = self._unwrapped(loop.iterable, scope)
-        if name is None or not looks_like_batches(name) or LOADERS_NAME.search(name.rpartition(".")[2]):
-            return Confidence.MEDIUM if self._is_fed(loop, scope) else None
-        refs = self.resolver.refs(name, scope)
-        if not refs:
-            return Confidence.HIGH if is_plainly_loader(name) else Confidence.MEDIUM
-        # Something else is known to be behind the name: a list of configurations is no loader.
-        return Confidence.MEDIUM if all(self._may_be_loader(ref) for ref in refs) else None
-
-    def _is_fed(self, loop: LoopFacts, scope: Scope) -> bool:
-        """Whether a loop does with what it goes over what is done with batches, and nothing says what that is."""
-        name = iterated(loop.iterable)
-        if not name or loop.kind != "for" or self.resolver.refs(name, scope):
-            return False
-        known = self._fed.get(scope)
-        if known is None:
-            known = self._fed[scope] = sources_of_batches(self._facts(scope))
-        if name not in known:
-            return False
-        values = self.resolver.written.definitions(name, scope)
-        if not values and "." not in name and self.resolver.param_values is not None:
-            values = self.resolver.param_values(scope, name)
-        return all(may_give_batches(value) for value, _ in values)
-
-    def _may_be_loader(self, ref: Ref) -> bool:
-        """Whether a library made it, or it is of a class of the project that says itself how it is gone through."""
-        if ref.kind == INSTANCE:
-            return self.resolver.method(ref, "__iter__") is not None
-        return ref.kind == EXTERNAL_INSTANCE
-
-    def _unwrapped(self, value: Value, scope: Scope) -> str | None:
-        """The plain name inside `enumerate(tqdm(loader))`, through local names bound to such wrappers."""
-        for _ in range(8):
-            if isinstance(value, str):
-                if looks_like_batches(value):
-                    return value
-                definitions = self.resolver.written.definitions(value, scope)
-                if len(definitions) != 1 or definitions[0][1] != scope:
-                    return value
-                value = definitions[0][0]
-                if not isinstance(value, tuple) or value[0] != "call":
-                    return None
-            elif isinstance(value, tuple) and value[0] == "call":
-                name = (
-                    value[1] if isinstance(value[1], str) else value[1][2] if value[1] and value[1][0] == "attr" else ""
-                )
-                last = name.rpartition(".")[2]
-                position, passed = _WRAPPER_POSITION.get(last), given(value)
-                if position is not None and len(passed) > position:
-                    if last in ("zip", "zip_longest"):
-                        names = [item for item in passed if isinstance(item, str) and looks_like_batches(item)]
-                        return names[0] if names else None
-                    value = passed[position]
-                else:
-                    # `self.train_dataloader()`, `get_loader(...)`: the name of a factory is a convention as well.
-                    return name if looks_like_batches(name) else None
-            elif isinstance(value, tuple) and value[0] == "item":
-                return (
-                    f"{value[1]}_loader"
-                    if isinstance(value[1], str) and LOADERS_NAME.search(value[1])
-                    else value[2]
-                    if isinstance(value[2], str)
-                    else None
-                )
-            else:
-                return None
-        return None
-
-    def _advances(self, call: CallFacts, scope: Scope) -> bool:
-        """Whether a call takes the next batch: `next(it)`, `it.__next__()`, and `it.next()` as loaders once had it."""
-        func = call.func
-        if func == "next":
-            return bool(call.args) and self._takes_batch(call.args[0], scope)
-        if not isinstance(func, str) or call.args:
-            return False
-        iterator, _, name = func.rpartition(".")
-        return name in ("__next__", "next") and bool(iterator) and self._takes_batch(iterator, scope)
-
-    def _takes_batch(self, value: Value, scope: Scope) -> bool:
-        if any(ref.kind == BATCH for ref in self.resolver.elements(value, scope)):
-            return True
-        if isinstance(value, str):
-            if ITERATOR_NAME.search(value.rpartition(".")[2]):
-                definitions = self.resolver.written.definitions(value, scope)
-                return not definitions or any(may_give_batches(inner) for inner, _ in definitions)
-            name = self._unwrapped(value, scope)
-            return name is not None and looks_like_loader(name)
-        if isinstance(value, tuple) and value[0] == "call" and value[1] == "iter" and value[2]:
-            name = self._unwrapped(value[2][0], scope)
-            return name is not None and looks_like_loader(name)
-        return False
 
     def _is_over_texts(self, loop: LoopFacts, scope: Scope) -> bool:
         """Whether a loop goes over data that it is given, not over a handful written down beside it."""
