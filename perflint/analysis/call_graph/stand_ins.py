@@ -158,7 +158,7 @@ def _of_instance(resolver: Resolver, ref: Ref) -> Iterator[Scope]:
         return
     if resolver.summaries[begins.path].functions[begins.name].is_generator:
         return
-    for given in (ref, *resolver.returned(begins)):
+    for given in (ref, *resolver.results.returned(begins)):
         method = resolver.method(given, "__next__") if given.kind == INSTANCE else None
         if method is not None:
             yield Scope(method.path, method.name)

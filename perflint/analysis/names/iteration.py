@@ -25,6 +25,7 @@ from perflint.analysis.names.refs import (
     handed_back,
     instance_of,
 )
+from perflint.analysis.names.results import Results
 from perflint.analysis.names.written import Written
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.torch_model import wrappers
@@ -47,18 +48,9 @@ class Resolving(Protocol):
     cuts: int
     param_values: ParamValues | None
     contents: Contents
+    results: Results
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
-
-    def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs: ...
-
-    def handed(
-        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
-    ) -> tuple[Value, Scope]: ...
-
-    def placed(
-        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
-    ) -> Iterator[tuple[Value, Scope]]: ...
 
     def is_loader(self, ref: Ref) -> bool: ...
 
@@ -205,7 +197,7 @@ class Iteration:
                 yield from self.resolver.refs(handed[index], scope) if index < len(handed) else ()
             elif callee.kind == FUNCTION:
                 yield from self._generated(callee, index, value, scope)
-                returned = self.resolver.returned(callee, value, scope) if index is None else ()
+                returned = self.resolver.results.returned(callee, value, scope) if index is None else ()
                 if self.resolver.has_loader(returned):
                     yield Ref(BATCH, "", "")
             elif callee.kind in (CLASS, EXTERNAL) and self.resolver.is_loader(instance_of(callee)):
@@ -218,11 +210,11 @@ class Iteration:
         if not found:
             return
         yield from self._generated(found, None)
-        for given_back in self.resolver.returned(found):
+        for given_back in self.resolver.results.returned(found):
             # `return self`: what a turn takes is what `__next__` gives.
             taking = self.hierarchy.method(given_back, "__next__") if given_back.kind == INSTANCE else None
             if taking:
-                yield from self.resolver.returned(taking)
+                yield from self.resolver.results.returned(taking)
 
     def _generated(
         self, function: Ref, index: object, call: Value = None, caller: Scope | None = None
@@ -239,10 +231,10 @@ class Iteration:
         for value in facts.returns if not facts.is_generator else ():
             items = value[1] if isinstance(value, tuple) and value[0] == "seq" else ()
             if type(index) is int and -len(items) <= index < len(items):
-                item, where = self.resolver.handed(items[index], facts, scope, call, caller)
+                item, where = self.resolver.results.handed(items[index], facts, scope, call, caller)
                 yield from self.resolver.refs(item, where)
             else:
-                for given_back, where in self.resolver.placed(value, facts, scope, call, caller):
+                for given_back, where in self.resolver.results.placed(value, facts, scope, call, caller):
                     yield from self.elements(given_back, where, index)
         names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
         for name in names:

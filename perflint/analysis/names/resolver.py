@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perflint.analysis.names.containers import Homes
-from perflint.analysis.names.contents import REGISTERED, REGISTERED_INSTANCE, Contents
-from perflint.analysis.names.fitting import may_take
+from perflint.analysis.names.contents import Contents
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.imports import Imports
 from perflint.analysis.names.iteration import Iteration
@@ -25,7 +24,6 @@ from perflint.analysis.names.refs import (
     EXTERNAL,
     EXTERNAL_INSTANCE,
     FUNCTION,
-    IDENTITY,
     INSTANCE,
     MODULE_REF,
     ParamRefs,
@@ -33,20 +31,18 @@ from perflint.analysis.names.refs import (
     Ref,
     Refs,
     Scope,
-    argument,
     defined,
     few,
-    handed_back,
     instance_of,
     together,
     wraps,
 )
+from perflint.analysis.names.results import Results
 from perflint.analysis.names.used_as import optimizers_of
 from perflint.analysis.names.written import Written
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value, record
 from perflint.torch_model import loaders, wrappers
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTIONS
-from perflint.torch_model.names import canonical
 
 #: Each level takes several frames of the interpreter, which allows a thousand.
 _DEEPEST = 50
@@ -56,18 +52,11 @@ _MANY = 8
 _UNASKED: Refs = (Ref("", "", ""),)
 
 
-_IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"}
 _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
-_PREPARE = wrappers.PREPARE_METHODS
 _BUILTINS = frozenset(dir(builtins))
-_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 _GLOBALS = ("call", "globals", (), ())
 #: Annotations of these name no class of an object: `Callable` and `Any` say nothing of what is handed over.
 _VAGUE = ("builtins.", "typing.", "typing_extensions.", "collections.abc.", "types.")
-#: Methods of dicts that give the value of a key.
-_LOOKING_UP = frozenset({"get", "pop", "setdefault"})
-#: Of libraries that make what a configuration names: of the project, as often as not.
-_FACTORIES = frozenset({"instantiate", "instantiate_from_config", "build_from_cfg"})
 
 
 class Resolver:
@@ -102,6 +91,7 @@ class Resolver:
         self._with_loader: dict[int, tuple[Refs, bool]] = {}
         self._optimizers: dict[Scope, frozenset[str]] = {}
         self.imports = Imports(self, modules)
+        self.results = Results(self)
         self.loaded_modules = LoadedModules(self)
 
     def optimizers(self, scope: Scope) -> frozenset[str]:
@@ -222,7 +212,7 @@ class Resolver:
     def _evaluate(self, value: Value, scope: Scope) -> Refs:
         form = value[0]
         if form == "call":
-            return self._call(value, scope)
+            return self.results.of_call(value, scope)
         if form == "attr":
             return self._attribute_of(value, scope)
         if form == "item":
@@ -242,7 +232,7 @@ class Resolver:
         for ref in self.refs(base, scope):
             method = self.method(ref, "__getitem__") if ref.kind == INSTANCE else None
             if method is not None:
-                return self.contents.replaced(self.returned(method), receiver, scope)
+                return self.contents.replaced(self.results.returned(method), receiver, scope)
         return ()
 
     def _generic(self, base: Value, scope: Scope) -> Refs:
@@ -285,146 +275,9 @@ class Resolver:
             return ()
         return self._attribute_of_any(self.refs(base, scope), name)
 
-    def _call(self, value: Value, scope: Scope) -> Refs:
-        func, args = value[1], value[2]
-        last = func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
-        if last in _PREPARE and args:
-            return self.refs(args[0], scope)
-        callees = self.refs(func, scope)
-        receiver = func.rpartition(".")[0] if isinstance(func, str) else ""
-        if callees:
-            if len(callees) > 1:
-                callees = tuple([one for one in callees if self._may_make(one, value)]) or callees
-            results = together([self._result(callee, value, scope) for callee in callees])
-            if not receiver:
-                # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
-                is_looked_up = any(callee.kind == REGISTERED for callee in callees)
-                return (
-                    self.contents.replaced(results, func, scope)
-                    if isinstance(func, str) and not is_looked_up
-                    else results
-                )
-            # What a registry holds is surer than what its methods give, which is that of all registries of the class.
-            found = self.contents.looked_up(receiver, last, scope) or self.contents.replaced(results, receiver, scope)
-            if found or last not in _LOOKING_UP:  # `dict().get(key)` is a method of a library's class
-                return found
-        if last in _LOOKING_UP and receiver and args:
-            key = args[0][2] if isinstance(args[0], tuple) and args[0][0] == "const" else None
-            return few([*self.elements(receiver, scope, key), *(self.refs(args[1], scope) if len(args) > 1 else ())])
-        if last in _IDENTITY_METHODS:
-            base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
-            if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
-                base = "self"  # `super().to(device)` hands back the object itself
-            return self.refs(base or None, scope)
-        if last == "options":  # `Worker.options(num_gpus=1).remote()`
-            base = receiver or (func[1] if isinstance(func, tuple) else None)
-            return tuple([ref for ref in self.refs(base, scope) if ref.kind in (CLASS, FUNCTION)])
-        if func == "getattr" and len(args) > 1:
-            return self._by_text(args[0], args[1], scope)
-        return ()
-
     def offered(self, path: str) -> Refs:
         """The classes that a module offers to who looks one up by text."""
         return self.imports.classes(path)
-
-    def _by_text(self, base: Value, name: Value, scope: Scope) -> Refs:
-        """`getattr(base, name)`: under a name that is computed, any of the classes of a module."""
-        if isinstance(name, tuple) and name[0] == "const":
-            return self.refs(("attr", base, name[2]), scope) if name[1] == "str" else ()
-        own = isinstance(base, tuple) and base[:2] == ("item", "sys.modules")
-        paths = [scope.path] if own else [ref.path for ref in self.refs(base, scope) if ref.kind == MODULE_REF]
-        return together([self.offered(path) for path in paths])
-
-    def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
-        if callee.kind == CLASS:
-            return (record(Ref, (INSTANCE, callee.path, callee.name)),)
-        if callee.kind == FUNCTION:
-            found = self.loaded_modules.through(callee, value, scope) or self.returned(callee, value, scope)
-            return self.contents.chosen(found, callee, value, scope) if len(found) > 1 else found
-        if callee.kind == INSTANCE:
-            method = self.method(callee, "forward") or self.method(callee, "__call__")
-            return self.returned(method, value, scope) if method else ()
-        if callee.kind == EXTERNAL:
-            return self._library_result(callee, value, scope)
-        if callee.kind == REGISTERED:
-            return (record(Ref, (REGISTERED_INSTANCE, callee.path, callee.name)),)
-        if callee.kind == EXTERNAL_INSTANCE:
-            owner, _, last = callee.name.rpartition(".")
-            if last in _IDENTITY_METHODS:
-                return (Ref(EXTERNAL_INSTANCE, "", owner),)
-        return ()
-
-    def _may_make(self, callee: Ref, call: Value) -> bool:
-        """Whether the constructor takes what a call hands it, of one that may make any of several classes."""
-        found = self.method(callee, "__init__") if callee.kind == CLASS else None
-        if found is None:
-            return True
-        return may_take(self.summaries[found.path].functions[found.name], call[2], call[3])
-
-    def _library_result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
-        args = value[2]
-        index = IDENTITY.get(canonical(callee.name))
-        if index is not None and len(args) > index:
-            return self.refs(args[index], scope)
-        handed = [item for item in handed_back(callee.name, value) if item is not None]
-        if len(handed) == 1 and callee.name not in wrappers.ALWAYS_SEVERAL:
-            return self.refs(handed[0], scope)
-        if callee.name == "builtins.getattr" and len(args) > 1:
-            return self._by_text(args[0], args[1], scope)
-        if callee.name in _IMPORTERS and args and isinstance(args[0], tuple) and args[0][0] == "const":
-            return self.imports.imported(args[0][2], scope.path) if isinstance(args[0][2], str) else ()
-        loaded = self.loaded_modules.loaded(callee.name, value, scope)
-        if loaded is not None:
-            # What is imported by a name that nobody knows is of the folders that the texts tell, not the machinery's.
-            return loaded or (self.imports.below_texts(scope.path) if callee.name in _IMPORTERS else ())
-        if callee.name == "builtins.next" and args:
-            return self.elements(args[0], scope, None)
-        if callee.name.rpartition(".")[2] in _FACTORIES:
-            return ()
-        return (record(Ref, (EXTERNAL_INSTANCE, "", callee.name)),)
-
-    def returned(self, function: Ref, call: Value = None, caller: Scope | None = None) -> Refs:
-        """What calling a project function gives back: of what it was handed, what this `call` hands it."""
-        facts = self.summaries[function.path].functions[function.name]
-        scope = record(Scope, (function.path, function.name))
-        if facts.is_generator:
-            return ()
-        found: Refs = ()
-        if facts.returns:
-            placed = [item for value in facts.returns for item in self.placed(value, facts, scope, call, caller)]
-            found = together([self.refs(value, where) for value, where in placed])
-        if not found and facts.returns_annotation:
-            found = self.annotated(facts.returns_annotation, scope)
-        return found
-
-    def placed(
-        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
-    ) -> Iterator[tuple[Value, Scope]]:
-        """What a function gives back, each of several by itself: `maker(**options) if x is None else x` is made of what
-        the call hands it, and nothing that other callers do.
-        """
-        form = value[0] if type(value) is tuple else ""
-        if form == "either":
-            for part in value[1]:
-                yield from self.placed(part, facts, scope, call, caller)
-        elif form == "call" and isinstance(value[1], str):
-            func, where = self.handed(value[1], facts, scope, call, caller)
-            yield (value, scope) if where == scope else (("call", func, (), ()) if func else None, where)
-        else:
-            yield self.handed(value, facts, scope, call, caller)
-
-    def handed(
-        self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
-    ) -> tuple[Value, Scope]:
-        """What a function gives back, with the scope to look it up in: a parameter that it leaves as it is, is what
-        the call hands it, whatever other callers do."""
-        if caller is None or not isinstance(value, str) or value in facts.binds or value in facts.annotations:
-            return value, scope
-        index = self.nesting.positions(facts).get(value)
-        is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
-        if index is None or facts.params[index].annotation or (is_method and not index):
-            return value, scope
-        return argument(call, facts.params[index].name, index - is_method), caller
 
     def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
         """What iterating `value` gives, or indexing it with `index`."""
@@ -576,7 +429,7 @@ class Resolver:
         if first.kind == FUNCTION:
             facts = self.summaries[first.path].functions[first.name]
             if any(item in ("property", "cached_property", "functools.cached_property") for item in facts.decorators):
-                return self.returned(first)
+                return self.results.returned(first)
         return refs
 
     def _own_attribute(self, cls: Ref, name: str) -> Refs:
