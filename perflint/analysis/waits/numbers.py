@@ -74,7 +74,9 @@ def _is_number_or_list(item: ast.expr, ctx: FileFacts) -> bool:
             return False
     elif not may_be_tensor(item, ctx):
         return False
-    return ctx.kind(item).tag is Tag.SEQUENCE or certainty_on_device(item, ctx) is not None
+    if ctx.kind(item).tag is Tag.SEQUENCE:
+        return _certainty_of_items(item, ctx) is not None
+    return certainty_on_device(item, ctx) is not None and ctx.kind(item).rank in (None, 0)
 
 
 def _is_size(made: Definition) -> bool:
@@ -98,14 +100,17 @@ def _list_of_numbers(node: ast.Call, ctx: FileFacts) -> Read | None:
     else:
         lists = list(numbers_of(node, ctx))
     for given in lists:
-        held = ctx.kind(given) if isinstance(given, ast.Name) else None
-        element = held.element if held is not None and held.tag is Tag.SEQUENCE else None
-        # Nothing but single numbers can stand in such a list.
-        if element is not None and element.rank in (None, 0):
-            certainty = kind_on_device(element, given, ctx)
-            if certainty is not None:
-                return Read(given, certainty)
+        certainty = _certainty_of_items(given, ctx)
+        if certainty is not None:
+            return Read(given, certainty)
     return None
+
+
+def _certainty_of_items(given: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that a name is of a list that holds numbers of the device: nothing else can stand in it."""
+    held = ctx.kind(given) if isinstance(given, ast.Name) else None
+    element = held.element if held is not None and held.tag is Tag.SEQUENCE else None
+    return kind_on_device(element, given, ctx) if element is not None and element.rank in (None, 0) else None
 
 
 def _listed(node: ast.Call, ctx: FileFacts) -> Read | None:
