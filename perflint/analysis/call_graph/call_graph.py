@@ -227,14 +227,19 @@ class CallGraph:
         """The value the call of `edge` passes for the callee's parameter `name`, None where it passes none."""
         if edge.callback or edge.index < 0:
             return None
-        call = self.facts(edge.caller).calls[edge.index]
-        for key, value in call.keywords:
+        caller = edge.caller
+        facts = self.resolver.summaries[caller.path].functions[caller.function]
+        call = facts.calls[edge.index]
+        args, keywords = call.args, call.keywords
+        for key, value in keywords:
             if key == name:
                 return value
-        place = self.handing.places(edge.callee).get(name)
-        if place is None or place >= len(call.args) or place_of_rest(call, self.facts(edge.caller)) <= place:
+        if not args:
             return None
-        return call.args[place]
+        place = self.handing.places(edge.callee).get(name)
+        if place is None or place >= len(args) or (keywords and place_of_rest(call, facts) <= place):
+            return None
+        return args[place]
 
     def _is_dull(self, func: Value) -> bool:
         """Whether a callee is surely nothing of the project, by its name: `x.amax`."""

@@ -44,6 +44,8 @@ class _Given(NamedTuple):
     edges: int
     by_keyword: dict[str, dict[int, Value]]
     spreading: dict[int, _Spread]
+    #: Of these, the callers that hand on their `**options`, each with its own parameters.
+    handing: list[tuple[Scope, dict[str, int]]]
 
 
 #: A function, and a keyword or a place (`_FAR` where there is none) that it has no parameter of its own for.
@@ -158,7 +160,7 @@ class Handing:
         return found
 
     def _given_to(self, edges: list[Edge]) -> _Given:
-        given = _Given(len(edges), {}, {})
+        given = _Given(len(edges), {}, {}, [])
         for number, edge in enumerate(edges):
             if edge.callback or edge.index < 0 or edge.stands_in:
                 continue
@@ -167,6 +169,8 @@ class Handing:
             spread = self._spread(edge.caller, edge.index)
             if spread is not None:
                 given.spreading[number] = spread
+                if spread.hands:
+                    given.handing.append((edge.caller, self.places(edge.caller)))
         return given
 
     def _beyond(self, scope: Scope, key: str, place: int, found: list[tuple[Value, Scope]]) -> list[_Asked]:
@@ -202,8 +206,12 @@ class Handing:
         if given is None or given.edges != len(edges):
             given = self._given[scope] = self._given_to(edges)
         named, spreading = given.by_keyword.get(key, _NONE), given.spreading
+        if not named:
+            # A thousand functions may hand on their `**options` to one that makes what they name.
+            known = self._graph.incoming
+            return [(caller, key, _FAR) for caller, own in given.handing if key not in own and caller in known]
         further: list[_Asked | None] = []
-        for number in sorted({*named, *spreading}) if named else spreading:
+        for number in sorted({*named, *spreading}):
             caller, value = edges[number].caller, named.get(number)
             if value is not None:
                 found.append((value, caller))

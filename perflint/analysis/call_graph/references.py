@@ -109,11 +109,10 @@ class References:
         found = self._find(self._modules.absolute(target, path), path)
         return [found] if found else []
 
-    def found_by_text(self, path: str, words: Iterable[str], calls: set[str]) -> Iterator[tuple[str, str]]:
+    def found_by_text(self, path: str, told: frozenset[str], calls: set[str]) -> Iterator[tuple[str, str]]:
         """What code with these identifiers may find by names that it computes: what it lists, and what texts name of
         the places that it looks in.
         """
-        told = set(words)
         looks_up = not _LOOKING_UP.isdisjoint(told)
         if not _LISTING.isdisjoint(told) or (looks_up and not _EACH.isdisjoint(told)):
             yield from self.all_of(path)

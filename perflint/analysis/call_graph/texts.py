@@ -19,16 +19,20 @@ class Texts:
     def __init__(self, summaries: Mapping[str, Summary], configured: Callable[[], frozenset[str]]) -> None:
         self._summaries = summaries
         self._configured = configured
+        self._known: dict[str, bool] = {}
 
     def name(self, name: str) -> bool:
         """Whether a text names a definition, in whatever case, or is the beginning or the end of one that does. Where
         no configuration lies beside the program, those that it is run with are not known, and may name any.
         """
-        if not self._configured():
-            return True
-        told = _plain(name)
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = not self._configured() or self._is_told(_plain(name))
+        return known
+
+    def _is_told(self, name: str) -> bool:
         whole, begins, ends = self._words
-        return told in whole or told.startswith(begins) or told.endswith(ends)
+        return name in whole or name.startswith(begins) or name.endswith(ends)
 
     @cached_property
     def _words(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:

@@ -27,6 +27,9 @@ _RUNNING = frozenset({"entry_points", "LightningCLI", "Fire"})
 _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
 
 
+_NOTHING: frozenset[str] = frozenset()
+
+
 class _Reached:
     """What is reached from some nodes, with what each refers to."""
 
@@ -66,11 +69,14 @@ class _Reached:
 
     def add(self, nodes: Iterable[Node], source: Node) -> None:
         nodes = frozenset(nodes)
-        self.refer(nodes, source)
-        self.begin(nodes)
+        if nodes:
+            self.refer(nodes, source)
+            self.begin(nodes)
 
-    def use(self, words: Iterable[str]) -> None:
-        new = set(words) - self.words
+    def use(self, words: frozenset[str]) -> None:
+        new = words - self.words
+        if not new:
+            return
         self.words |= new
         for word in self.unnamed.keys() & new:
             for method, cls in self.unnamed.pop(word):
@@ -150,11 +156,11 @@ class Unused:
         """Whether a function trains. `model.train()` may be a trainer's as well."""
         if node in self._training:
             return True
+        calls = self._starting_calls.get(node)
+        if calls is None:
+            return False
         scope = Scope(node[0], node[1] or MODULE)
-        return any(
-            (may or not _is_mode(call)) and starts_training(call.func, self._resolver, scope)
-            for call in self._starting_calls.get(node, ())
-        )
+        return any((may or not _is_mode(call)) and starts_training(call.func, self._resolver, scope) for call in calls)
 
     @cached_property
     def _starting_calls(self) -> dict[Node, list[CallFacts]]:
@@ -254,7 +260,7 @@ class Unused:
     def _words_of(self, node: Node) -> frozenset[str]:
         path, name = node
         file = self._file(path)
-        return file.words.get(name, frozenset()) if name else file.statements
+        return file.words.get(name, _NOTHING) if name else file.statements
 
     def _find_anywhere(self, node: Node, words: frozenset[str], found: _Reached) -> None:
         """Reach whatever goes by the words of a definition in files that are imported by computed names."""
@@ -283,7 +289,7 @@ class Unused:
     def _follow(self, node: Node, found: _Reached) -> None:
         path, name = node
         file = self._file(path)
-        words = self._words_of(node)
+        words = file.words.get(name, _NOTHING) if name else file.statements
         calls = file.calls.get(name, [])
         found.use(words)
         found.add(self._named_by(node, words, calls), node)
@@ -292,7 +298,7 @@ class Unused:
         self._import_by_text(node, words, calls, found)
         if "getattr" in words and not found.methods_by_text and finds_methods(self._references.summaries[path], name):
             found.methods_by_text = True
-            found.use(list(found.unnamed))
+            found.use(frozenset(found.unnamed))
         if not name and self._is_public(path):
             if path.endswith("__init__.py"):
                 found.add([item for word in file.imports for item in self._references.named(path, word)], node)

@@ -34,6 +34,9 @@ from perflint.torch_model import registries
 #: A class or function that is in some instance of a registry, and what calling one gives.
 REGISTERED = "registered"
 REGISTERED_INSTANCE = "registered instance"
+_PLACEHOLDERS = (REGISTERED, REGISTERED_INSTANCE)
+#: Answers of so many parts are not gone through again and again.
+_MANY = 8
 
 
 class Resolving(Protocol):
@@ -78,10 +81,12 @@ class Contents:
         self._functions = functions
         self._stored: dict[str, list[_Stored]] | None = None
         self._registries: _Registries | None = None
+        self._placeholders: dict[int, tuple[Refs, bool]] = {}
 
     def forget(self) -> None:
         """Drop what was concluded before it was known what callers pass."""
         self._registries = None
+        self._placeholders.clear()
 
     def items(self, dotted: str, scope: Scope) -> Iterator[Ref]:
         """What is put into a container after it was made."""
@@ -103,12 +108,7 @@ class Contents:
 
     def replaced(self, found: Refs, receiver: str, scope: Scope) -> Refs:
         """What a method of a registry gives, with what the registry `receiver` holds for the placeholder."""
-        for ref in found:
-            if ref.kind in (REGISTERED, REGISTERED_INSTANCE):
-                break
-        else:
-            return found
-        if receiver in ("self", "cls"):
+        if receiver in ("self", "cls") or not self._holds_placeholder(found):
             return found
         registries = self._all_registries()
         named = self._named(receiver, scope)
@@ -127,6 +127,18 @@ class Contents:
                 held = [item for one in of_class for item in registries.held[one]]
             replaced += map(instance_of, held) if ref.kind == REGISTERED_INSTANCE else held
         return few(replaced)
+
+    def _holds_placeholder(self, found: Refs) -> bool:
+        """Whether any of several is what a registry holds, whichever: of what a factory gives, which may be hundreds of
+        classes, it is asked for each call.
+        """
+        if len(found) < _MANY:
+            return any(ref.kind in _PLACEHOLDERS for ref in found)
+        known = self._placeholders.get(id(found))
+        if known is None:
+            # Held with the answer, so that nothing else gets its place.
+            known = self._placeholders[id(found)] = found, any(ref.kind in _PLACEHOLDERS for ref in found)
+        return known[1]
 
     def chosen(self, found: Refs, function: Ref, call: Value, caller: Scope) -> Refs:
         """Of what a function gives that is handed a registry, what the registry that this `call` hands it holds."""
@@ -236,6 +248,8 @@ class _Finder:
         self._homes = homes
         self._functions = functions
         self._found = _Registries({}, {}, {})
+        #: What containers are found to hold, once more: they may hold thousands of functions.
+        self._known: dict[Container, set[Ref]] = {}
         #: Functions that put what they are given into a container, themselves or by functions in them.
         self._putting: dict[Scope, list[_Stored]] = {}
 
@@ -348,4 +362,7 @@ class _Finder:
     def _hold(self, container: Container | None, items: list[Ref]) -> None:
         if container is not None:
             held = self._found.held.setdefault(container, [])
-            held += [item for item in items if item not in held]
+            known = self._known.setdefault(container, set())
+            new = [item for item in items if item not in known]
+            held += new
+            known.update(new)

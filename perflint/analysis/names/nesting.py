@@ -129,14 +129,14 @@ class Nesting:
 
     def is_global(self, dotted: str, scope: Scope) -> bool:
         """Whether a name, with attributes or without, surely means in a function what it means in its module."""
-        if dotted.startswith("self."):
+        if dotted[:5] == "self.":
             return False  # what it always is, by convention
         own = self._own.get(scope)
         if own is None:
             if len(self._own) >= _MOST_FUNCTIONS_OF_NAMES:
                 self._own.clear()
             own = self._own[scope] = self._names_in(scope)
-        return dotted.partition(".")[0] not in own
+        return (dotted.partition(".")[0] if "." in dotted else dotted) not in own
 
     def inner(self, scope: Scope) -> Collection[str]:
         """The names of the functions and classes that are defined in a function."""
