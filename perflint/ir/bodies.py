@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from perflint.syntax.walk import walk
+from perflint.syntax.walk import statements, walk
 from perflint.system.patterns import pattern
 
 _DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
@@ -68,9 +68,23 @@ def assigns(body: list[ast.stmt], target: ast.expr) -> bool:
     return any(
         isinstance(node.ctx, ast.Store) and _is_same(node, target)
         for statement in body
-        for node in walk(statement)
+        for part in (statement, *statements(statement))
+        for stored in _targets(part)
+        for node in walk(stored)
         if type(node) is ast.Attribute or type(node) is ast.Subscript
     )
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    """What a statement sets: most of what stands in a block sets nothing, and need not be looked at."""
+    kind = type(statement)
+    if kind is ast.Assign:
+        return statement.targets  # type: ignore[attr-defined, no-any-return]
+    if kind is ast.With or kind is ast.AsyncWith:
+        held = [item.optional_vars for item in statement.items]  # type: ignore[attr-defined]
+        return [item for item in held if item is not None]
+    target = getattr(statement, "target", None)  # of a loop, an annotation, an augmented assignment
+    return [] if target is None else [target]
 
 
 def _is_same(stored: ast.Attribute | ast.Subscript, read: ast.Attribute | ast.Subscript) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from perflint.ir.summary import EffectFacts, record
-from perflint.syntax.walk import walk_own
+from perflint.syntax.walk import own_statements
 
 __all__ = ["COMPUTES", "ENTERS", "KEEPS", "PRINTS", "READERS", "READS", "WRITES", "own_effects", "uncertain"]
 
@@ -219,7 +219,7 @@ def _uncertain(body: Sequence[ast.stmt], found: list[int]) -> bool:
         elif isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.Match)):
             first = node.cases[0].body[0] if isinstance(node, ast.Match) else node.body[0]
             _region(first, node, found)
-            leaves = any(isinstance(part, ast.Return) for part in walk_own(node))
+            leaves = any(isinstance(part, ast.Return) for part in own_statements(node))
         elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
             leaves = _of_try(node, found)  # type: ignore[arg-type]
         elif isinstance(node, ast.Expr) and isinstance(node.value, (ast.BoolOp, ast.IfExp)):
@@ -244,7 +244,7 @@ def _of_branches(node: ast.If, found: list[int]) -> bool:
             continue
         _region(block[0], block[-1], found)
         if not asks:
-            leaves = leaves or any(isinstance(part, _LEAVING) for item in block for part in walk_own(item))
+            leaves = leaves or any(isinstance(part, _LEAVING) for item in block for part in own_statements(item))
     return leaves
 
 

@@ -69,7 +69,6 @@ class Tree:
         self._starts: dict[int, list[tuple[int, int]]] = {}
         self._own: dict[int, list[ast.AST]] = {}
         self._all_linked = False
-        self._nodes: dict[int, list[ast.AST]] = {}
         self._names: dict[tuple[int, str], list[ast.Name]] = {}
         self._loops: dict[int, tuple[LoopNode, ...]] = {}
         self._standing: dict[int, tuple[ast.AST, bool]] = {}
@@ -225,13 +224,7 @@ class Tree:
 
     def walk(self, node: ast.AST) -> list[ast.AST]:
         """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
-        if not isinstance(node, FUNCTIONS):
-            return walk(node)
-        # Functions are gone through again and again.
-        known = self._nodes.get(id(node))
-        if known is None:
-            known = self._nodes[id(node)] = walk(node)
-        return known
+        return walk(node)
 
     def body(self, function: FunctionNode) -> list[ast.AST]:
         """All that stands in the body of a function and runs when it does: nested functions, lambdas and classes are

@@ -171,12 +171,44 @@ def statements(node: ast.AST) -> list[ast.stmt]:
     return [item for item in found if isinstance(item, ast.stmt)]
 
 
+def own_statements(node: ast.AST) -> list[ast.AST]:
+    """`node` and the statements, handlers and cases below it that run when it does, outer before inner, in the order of
+    the source.
+    """
+    found: list[ast.AST] = []
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        found.append(current)
+        if _BLOCKS[current.__class__]:
+            stack += [item for item in reversed(blocks(current)) if item.__class__ not in APART]
+    return found
+
+
+#: What is gone through again and again: loops, functions, classes, whole files.
+_AGAIN = frozenset({ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module})
+#: How many of them are remembered: those of a file are asked about together.
+_MOST_REMEMBERED = 256
+#: What was found in them, by the id of each. It begins with the node itself, so that nothing else gets that id.
+_remembered: dict[int, list[ast.AST]] = {}
+
 # Three loops that are nearly one: they visit most nodes of every inspected file, where a test for what only one of
 # them does would be felt.
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
+    if node.__class__ not in _AGAIN:
+        return _walked(node)
+    known = _remembered.get(id(node))
+    if known is None:
+        if len(_remembered) >= _MOST_REMEMBERED:
+            _remembered.clear()
+        known = _remembered[id(node)] = _walked(node)
+    return known
+
+
+def _walked(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     stack = [node]
     table = _BELOW

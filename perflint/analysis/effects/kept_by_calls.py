@@ -67,8 +67,8 @@ def _outlives(into: str, call: ast.Call, callee: Scope, loop: ast.stmt, ctx: Fil
         owner = owner.value
     if not isinstance(owner, ast.Name):
         return False
-    inside = {id(part) for part in walk(loop)}
-    return not any(isinstance(part.ctx, ast.Store) and id(part) in inside for part in ctx.tree.named(owner.id, loop))
+    stored = [part for part in ctx.tree.named(owner.id, loop) if isinstance(part.ctx, ast.Store)]
+    return not stored or {id(part) for part in walk(loop)}.isdisjoint(map(id, stored))
 
 
 def _is_bounded(kept: Kept, ctx: FileFacts) -> bool:

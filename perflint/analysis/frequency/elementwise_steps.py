@@ -34,7 +34,7 @@ def launches_of_step(loop: ast.For, ctx: FileFacts) -> int:
     cls = ctx.tree.class_of(loop)
     if cls is None or not _is_group(loop.iter, ctx) or not _is_optimizer(cls, ctx):
         return 0
-    if any("foreach" in _word(part) for part in walk(cls)):
+    if "foreach" in ctx.tree.text(cls) and any("foreach" in _word(part) for part in walk(cls)):
         return 0
     body = [part for statement in loop.body for part in walk(statement)]
     return sum(map(_is_launch, _always_run(loop.body))) if all(map(_is_alike, body)) else 0
