@@ -16,3 +16,10 @@ JOINED = frozenset(
 )
 #: Plain objects with the attributes that they are given.
 NAMESPACES = words("types.SimpleNamespace argparse.Namespace")
+#: Dictionaries whose keys are attributes as well.
+KEYED_NAMESPACES = words(
+    "munch.Munch munch.DefaultMunch easydict.EasyDict addict.Dict addict.addict.Dict box.Box attrdict.AttrDict "
+    "ml_collections.ConfigDict ml_collections.config_dict.ConfigDict"
+)
+#: What holds what it is given by name.
+HOLDING_BY_NAME = NAMESPACES | KEYED_NAMESPACES

@@ -17,6 +17,7 @@ from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_marked, is_property
 from perflint.analysis.names.fitting import has_all, may_take
+from perflint.analysis.names.namespaces import names_in
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope, few
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
@@ -430,7 +431,7 @@ def _attribute_names(resolver: Resolver) -> set[str]:
     nesting = resolver.nesting
     found = set(nesting.by_name) | wrappers.WRAPPED_ATTRIBUTES | {"apply", "remote"}
     for summary in resolver.summaries.values():
-        found.update(summary.imports, summary.functions[MODULE].binds)
+        found.update(summary.imports, summary.functions[MODULE].binds, names_in(summary))
         for qualname, cls in summary.classes.items():
             found.add(qualname.rpartition(".")[2])
             found.update(cls.attributes, cls.annotations)

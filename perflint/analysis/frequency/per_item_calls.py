@@ -15,6 +15,7 @@ from perflint.analysis.naming.phases import TIMES
 from perflint.analysis.values.written_calls import WrittenCalls
 from perflint.finding import Confidence
 from perflint.ir.summary import FunctionFacts, LoopFacts
+from perflint.torch_model.effects import Effect, of_function
 
 _FEW = 10
 _WRAPPERS = ("enumerate", "tqdm", "zip", "list", "sorted", "reversed")
@@ -56,10 +57,21 @@ def _targets_around(edge: Edge, ctx: FileFacts) -> set[str]:
     if index is None or _is_busy(facts):
         return set()
     loop = facts.loops[index]
+    if _is_attended(index, facts):
+        return set()
     # The turns of a `range` are numbers, and a call that is given one is not given a sample.
     if loop.kind == "while" or "range(" in loop.text or OVER_BATCHES.search(loop.text) or _is_written_out(loop, facts):
         return set()
     return set(loop.targets)
+
+
+def _is_attended(loop: int, facts: FunctionFacts) -> bool:
+    """Whether each turn of a loop is timed by itself, or shown to a person who looks at a handful."""
+    for call in facts.calls:
+        if isinstance(call.func, str) and loop in facts.loops_around(call.context):
+            if Effect.CLOCK in of_function(call.func) or call.func.rpartition(".")[2] == "display":
+                return True
+    return False
 
 
 def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from perflint.analysis.names import namespaces
 from perflint.analysis.names.contents import Contents
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.module_names import annotated_names
@@ -192,6 +193,7 @@ class Iteration:
                     yield from self.elements(argument, scope, index)
                     if canonical(callee.name) == _SEQUENTIAL:
                         yield from self.resolver.refs(argument, scope)
+                yield from self._held_by_name(callee, value, scope, index)
             elif callee.kind == EXTERNAL and type(index) is int and canonical(callee.name) in wrappers.HANDED_BACK:
                 handed = handed_back(callee.name, value)
                 yield from self.resolver.refs(handed[index], scope) if index < len(handed) else ()
@@ -202,8 +204,14 @@ class Iteration:
                     yield Ref(BATCH, "", "")
             elif callee.kind in (CLASS, EXTERNAL) and self.resolver.is_loader(instance_of(callee)):
                 yield Ref(BATCH, "", "")
+            elif callee.kind == EXTERNAL:
+                yield from self._held_by_name(callee, value, scope, index)
             elif callee.kind == CLASS:
                 yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
+
+    def _held_by_name(self, callee: Ref, call: Value, scope: Scope, index: object) -> Iterator[Ref]:
+        for item in namespaces.named(callee.name, call, index):
+            yield from self.resolver.refs(item, scope)
 
     def _iterated(self, instance: Ref) -> Iterator[Ref]:
         found = self.hierarchy.method(instance, "__iter__")

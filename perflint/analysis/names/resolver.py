@@ -17,6 +17,7 @@ from perflint.analysis.names.imports import Imports
 from perflint.analysis.names.iteration import Iteration
 from perflint.analysis.names.loaded_modules import LoadedModules
 from perflint.analysis.names.module_names import ModuleTable, annotated_names
+from perflint.analysis.names.namespaces import is_namespace
 from perflint.analysis.names.nesting import Nesting
 from perflint.analysis.names.refs import (
     BATCH,
@@ -253,7 +254,11 @@ class Resolver:
                 values = binds.get(".".join([first, *rest[:size]]))
                 if values:
                     return self._attributes(self.any_of(values, scope), rest[size:])
-        return self._attributes(self.name(first, scope), rest)
+        refs = self.name(first, scope)
+        for place, name in enumerate(rest):
+            held = self.elements(".".join([first, *rest[:place]]), scope, name) if is_namespace(refs) else ()
+            refs = held or self._attribute_of_any(refs, name)
+        return refs
 
     def _attributes(self, refs: Refs, names: list[str]) -> Refs:
         for name in names:

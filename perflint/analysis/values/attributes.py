@@ -21,6 +21,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import named_part
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.records import named_item
 from perflint.finding import Confidence
 from perflint.torch_model import frameworks, modules, tensors, wrappers
 from perflint.torch_model.devices import DEVICE_ATTRIBUTES
@@ -37,6 +38,8 @@ def attribute(receiver: Kind, name: str) -> Kind:
     tag = receiver.tag
     if tag is Tag.TENSOR:
         return _tensor_attribute(receiver, name)
+    if tag is Tag.MAPPING and (held := named_item(receiver, name)) is not None:
+        return held
     if tag in (Tag.BATCH, Tag.OUTPUT):
         return _part_attribute(receiver, name)
     if tag is Tag.MODULE:

@@ -7,7 +7,7 @@ import ast
 from perflint.analysis.evidence import ITERATOR_NAME, looks_like_loader
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref
-from perflint.analysis.values import library, methods, operations, promises
+from perflint.analysis.values import library, methods, operations, promises, records
 from perflint.analysis.values.arguments import Arguments, Thunk, given, signed
 from perflint.analysis.values.bound_parameters import bound_parameters
 from perflint.analysis.values.classes import Classes
@@ -198,6 +198,9 @@ class Calls:
             if base.tag is Tag.INSTANCE and base.place is not Place.UNKNOWN:
                 drawn_from = self.classes.distribution_of(Ref(CLASS, base.path, base.qualified))
                 base = base.but(path="", qualified=drawn_from) if drawn_from else base
+        held = records.named_item(base, name)
+        if held is not None and held.known:
+            return self.value(held, arguments)  # `nets.encoder(images)`
         return methods.method(base, name, arguments, written)
 
     def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:

@@ -80,6 +80,10 @@ class Filling:
             return kind.but(place=made.place, device=made.device, pinned=made.pinned, items=left, origin=made.origin)
         if empty:
             made = promises.kept(made, kind.element or UNKNOWN).at_most(Confidence.MEDIUM)
+        if made.tag is Tag.MODULE and kind.items and all(held.tag is Tag.MODULE for _, held in kind.items):
+            # `nets[key] = nets[key].to(device)`: each is what it was, wherever it is now.
+            moved = {"place": made.place, "device": made.device, "origin": made.origin}
+            return kind.but(element=made, items=tuple((key, held.but(**moved)) for key, held in kind.items))
         return kind.but(element=made, items=())
 
     def after_calls(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:

@@ -520,6 +520,10 @@ class Inference:
             others = tuple(item for item in stores if id(item.value) not in around)
             stores, through = others, through or len(others) < len(stores)
         base = self.eval(node.value, frame)
+        if stores and base.tag is Tag.MAPPING and _is_key(node) and isinstance(node.value, ast.Name):
+            # `nets[name] = nets[name].to(device)`: the mapping tells what is under each key since then.
+            others = tuple(item for item in stores if item.name == key_of(node))
+            stores, through = others, through or len(others) < len(stores)
         # What is written into a tensor is copied to where the tensor lives.
         copied = base.tag is Tag.TENSOR and not _is_key(node)
         kinds = [] if copied else [self.definition_kind(item, frame) for item in stores]

@@ -107,7 +107,10 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
 
 def _tensor(call: _MethodCall) -> Kind:
     if call.name in _MOVES:
-        return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
+        made = transfers.transfer(call.receiver, call.name, call.arguments, call.written)
+        # One of a batch may be a key of it, but no key is moved.
+        is_part = call.receiver.certainty is Confidence.LOW and made.place is not Place.UNKNOWN
+        return made.but(certainty=Confidence.MEDIUM) if is_part else made
     if call.name in ("item", "equal", "allclose", "is_nonzero"):
         return NUMBER
     if call.name == "numpy":

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from perflint.analysis.values.arguments import Arguments
-from perflint.analysis.values.kind import Kind, Place, Tag, leaf_place
+from perflint.analysis.values.kind import Kind, Place, Tag, leaf_place, mapping
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.finding import Confidence
 from perflint.torch_model import structures
+
+
+def named_item(kind: Kind, name: str) -> Kind | None:
+    """What a namespace holds under a name: `nets.encoder`; None where that is not known, and of anything else."""
+    if kind.path or kind.tag not in (Tag.MAPPING, Tag.INSTANCE) or kind.qualified not in structures.HOLDING_BY_NAME:
+        return None
+    if kind.items or kind.tag is Tag.INSTANCE or hasattr(dict, name):
+        return kind.item(name)
+    return kind.element
 
 
 def annotated(name: str) -> Kind | None:
@@ -27,6 +36,8 @@ def made(name: str, arguments: Arguments) -> Kind | None:
     if name in structures.NAMESPACES:
         given_by_name = tuple((key, thunk()) for key, thunk in arguments.keywords.items())
         return Kind(Tag.INSTANCE, qualified=name, items=given_by_name) if arguments.exact else None
+    if name in structures.KEYED_NAMESPACES and arguments.exact and arguments.keywords and not len(arguments):
+        return mapping(items=((key, thunk()) for key, thunk in arguments.keywords.items())).but(qualified=name)
     if name not in structures.OF_TENSORS:
         return None
     first = arguments.at(0)
