@@ -44,6 +44,7 @@ _WHY = {
     Count.IN_BACKWARD: "its backward selects by the mask, so the host blocks until the device has counted",
     Count.OF_ZEROS: "its backward counts the zeros among the factors, so the host blocks until the device has counted",
     Count.OF_NORMS: "the host blocks until it knows the norms, by which it chooses the approximation",
+    Count.OF_INDEX: "it looks up a size in the index, so the host blocks until the device has found it",
     Count.OF_ERRORS: "it checks for errors on the host, so the host blocks until the result is known",
 }
 _TESTS = (ast.Compare, ast.BinOp, ast.Call)
@@ -57,8 +58,8 @@ class DataDependentShape(Rule):
     Reports operations with a data-dependent shape on the hot path: `nonzero`, one-argument `torch.where`, boolean
     mask indexing (`x[mask]`, `x[mask] = y`), `masked_select`, `unique`, `bincount`, `one_hot` without `num_classes`,
     `repeat_interleave` without `output_size`, `torchvision.ops.nms`; `masked_scatter`, whose backward selects by the
-    mask, `prod` and `cumprod`, whose backward counts zeros; and `torch.linalg` functions such as `inv`, `solve` and
-    `cholesky`.
+    mask, `prod` and `cumprod`, whose backward counts zeros; `torch.linalg.inv`, `solve`, `cholesky` and similar; and
+    for graphs `scatter` without `dim_size`, `softmax` without `num_nodes`, `to_dense_batch`, `radius_graph`.
 
     Why is this slow?
 
@@ -69,10 +70,9 @@ class DataDependentShape(Rule):
 
     If the selected entries are reduced, multiply by the mask and divide by its sum. If they are written back to their
     places, use `torch.where(mask, x, other)` or `masked_fill`. Neither drops rows: to use fewer rows, carry the mask
-    along or pad to a bound. `x[mask] = 0` with a Python number does not synchronize. Pass `num_classes` and
-    `output_size`. `torch.nonzero_static(size=...)` bounds the result. `torch.linalg.inv_ex` and similar skip the
-    check. If a mask selects several times, compute `index = mask.nonzero(as_tuple=True)` once; `x[index]` does not
-    synchronize.
+    along or pad to a bound. `x[mask] = 0` with a Python number does not synchronize. Pass `num_classes`, `output_size`,
+    `dim_size`. `torch.nonzero_static(size=...)` bounds the result. `torch.linalg.inv_ex` and similar skip the check. If
+    a mask selects several times, compute `index = mask.nonzero(as_tuple=True)` once; `x[index]` does not synchronize.
 
     Fix safety
 

@@ -19,6 +19,7 @@ from perflint.analysis.waits.cost import (
 )
 from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
 from perflint.analysis.waits.exceptional import is_exceptional
+from perflint.analysis.waits.graph_sizes import sparing
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.host_search import in_host_search
@@ -138,6 +139,7 @@ __all__ = [
     "region_of",
     "roots",
     "selects_on_device",
+    "sparing",
     "stored_on_host",
     "tested_later",
     "tests",

@@ -30,7 +30,12 @@ _INNER = {
     "pytorch_lightning": ((pattern(r"^pytorch_lightning\.(?:\w+\.)*(?=[A-Z])"), "lightning."),),
     "accelerate": ((pattern(r"^accelerate\.(?:\w+\.)*(?=[A-Z])"), "accelerate."),),
     "tqdm": ((pattern(r"^tqdm\.(?:\w+\.)*(?=t?qdm$|trange$)"), "tqdm."),),
-    "torch_geometric": ((pattern(r"^torch_geometric\.loader\.(?:\w+\.)*(?=[A-Z])"), "torch_geometric.loader."),),
+    "torch_geometric": (
+        (pattern(r"^torch_geometric\.loader\.(?:\w+\.)*(?=[A-Z])"), "torch_geometric.loader."),
+        (pattern(r"^torch_geometric\.utils\.(?:\w+\.)+(?=[a-z])"), "torch_geometric.utils."),
+        (pattern(r"^torch_geometric\.nn\.pool\.(?:\w+\.)*(?=[a-z])"), "torch_geometric.nn."),
+    ),
+    "torch_scatter": ((pattern(r"^torch_scatter\.(?:\w+\.)+(?=[a-z])"), "torch_scatter."),),
     "torchdata": ((pattern(r"^torchdata\.(?:\w+\.)*(?=[A-Z])"), "torchdata."),),
 }
 

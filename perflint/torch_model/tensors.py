@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
+from perflint.torch_model import graphs
 from perflint.torch_model.names import within, words
 
 #: Make a tensor on the host unless `device=` says otherwise.
@@ -14,6 +15,8 @@ CONSTRUCTORS = within(
     "tril_indices triu_indices normal empty_strided hann_window hamming_window blackman_window bartlett_window "
     "kaiser_window scalar_tensor sparse_coo_tensor sparse_csr_tensor from_file empty_permuted",
 )
+#: Of these, those that make it where the values are.
+SPARSE_CONSTRUCTORS = within("torch", "sparse_coo_tensor sparse_csr_tensor")
 #: As above, but without a `device=` keyword: always on the host.
 HOST_CONSTRUCTORS = within(
     "torch",
@@ -80,7 +83,8 @@ TENSOR_ARGUMENTS: Mapping[str, int] = {
             "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss kl_div binary_cross_entropy "
             "binary_cross_entropy_with_logits poisson_nll_loss hinge_embedding_loss soft_margin_loss "
             "multilabel_margin_loss multilabel_soft_margin_loss multi_margin_loss masked_select take bucketize "
-            "searchsorted xlogy logaddexp dist"
+            "searchsorted xlogy logaddexp dist scatter_sum scatter_mean scatter_max scatter_min to_dense_batch "
+            "to_dense_adj remove_self_loops"
         ),
         2,
     ),
@@ -118,10 +122,10 @@ FUNCTIONS = within(
     "torchvision.ops.generalized_box_iou torchvision.ops.box_convert torchvision.ops.sigmoid_focal_loss "
     "torchvision.ops.box_area torchvision.ops.roi_pool torchvision.ops.deform_conv2d "
     "torchvision.ops.clip_boxes_to_image torchvision.utils.make_grid einops.rearrange einops.repeat einops.reduce "
-    "einops.einsum torch_scatter.scatter torch_scatter.scatter_add torch_scatter.scatter_mean "
-    "torch_scatter.scatter_max torch_geometric.utils.scatter flash_attn.flash_attn_func "
+    "einops.einsum flash_attn.flash_attn_func "
     "torch.nn.attention.flex_attention.flex_attention torch.utils.checkpoint.checkpoint"
 )
+FUNCTIONS |= graphs.FUNCTIONS | within("torch.sparse", "FloatTensor DoubleTensor LongTensor IntTensor")
 #: Functions that give several tensors on the device of their arguments.
 TUPLE_FUNCTIONS = within(
     "torch",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name
-from perflint.api.waits import PRODUCTS, Count
+from perflint.api.waits import PRODUCTS, Count, sparing
 
 from .mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
 
@@ -31,6 +31,9 @@ def advice_for(node: ast.Call | ast.Subscript, what: Count, ctx: Context) -> str
     if isinstance(node, ast.Subscript):
         return instead_of_selecting(node, ctx) if isinstance(node.ctx, ast.Load) else WRITTEN
     name = callee_name(node)
+    if what is Count.OF_INDEX:
+        told = sparing(node, ctx)
+        return f"Pass `{told[0][0]}`, which the host knows." if told else _COUNT_EARLIER
     if what is Count.IN_BACKWARD:
         return "Gather instead: `rows = mask.cumsum(0) - 1`, then `torch.where(mask, source[rows.clamp(min=0)], x)`."
     if what is Count.OF_ZEROS:

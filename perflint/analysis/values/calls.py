@@ -94,6 +94,9 @@ class Calls:
             return self._mapped(arguments)
         if callee.qualified == "builtins.next" and not callee.path and len(arguments):
             return self._next(arguments, node.args[0] if node.args else None)
+        if callee.qualified == "builtins.type" and not callee.path and len(node.args) == 1:
+            made = self.inference.eval(node.args[0], frame)
+            return Kind(Tag.CLASS, qualified=made.qualified, path=made.path) if made.path else UNKNOWN
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
         return self.value(callee, arguments, default)
 

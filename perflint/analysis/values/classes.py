@@ -12,6 +12,7 @@ from perflint.analysis.values.arguments import NO_ARGUMENTS, Arguments
 from perflint.analysis.values.attributes import PARAM_GROUPS
 from perflint.analysis.values.class_stores import ClassStores
 from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.given_fields import GivenFields
 from perflint.analysis.values.kind import (
     NEVER,
     NUMBER,
@@ -60,6 +61,7 @@ class Classes:
         self._results: dict[int, tuple[list[ast.expr | None], list[ast.expr], bool]] = {}
         self._instances: dict[Ref, Kind] = {}
         self._stores = ClassStores(inference)
+        self._given = GivenFields(inference)
         #: By method, what it puts into containers.
         self._put: dict[int, Put] = {}
 
@@ -150,7 +152,7 @@ class Classes:
             return known.but(items=tuple(self._fields(cls, arguments)))
         if known.tag is Tag.INSTANCE and self.distribution_of(cls):
             return library.distribution(known, arguments)
-        return known
+        return known.but(items=self._given.of(cls, arguments)) if known.tag is Tag.INSTANCE else known
 
     def distribution_of(self, cls: Ref) -> str:
         """The distribution of torch's that a class of the project is made of; empty for others."""
@@ -276,6 +278,8 @@ class Classes:
                 return found
         if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:
             return base
+        if name == "__class__" and base.tag is not Tag.CLASS:
+            return Kind(Tag.CLASS, qualified=base.qualified, path=base.path)
         if name == "apply" and base.tag is Tag.CLASS and AUTOGRAD_FUNCTION in self.library_bases(cls):
             return Kind(Tag.FUNCTION, qualified=f"{base.qualified}.{name}", path=base.path)
         return None

@@ -27,7 +27,7 @@ from perflint.analysis.values.operations import iterate, part_of, rank_of
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.ranks import broadcast
 from perflint.finding import Confidence
-from perflint.torch_model import arrays, devices, loaders, modules, tensors, wrappers
+from perflint.torch_model import arrays, devices, graphs, loaders, modules, tensors, wrappers
 from perflint.torch_model.distributed import COLLECTIVES
 from perflint.torch_model.names import canonical, last, within
 
@@ -72,6 +72,8 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
         return _builtin(name, arguments)
     if name in tensors.FUNCTIONS:
         return _result(name, arguments)
+    if name in graphs.SEVERAL or name in graphs.OF_EDGES:
+        return _of_graph(name, arguments)
     return _other(name, arguments)
 
 
@@ -141,6 +143,9 @@ def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
         return tensor(Place.DEVICE, device=Device.CUDA, fresh=True, dtype=dtypes.named(name), origin=made)
     if name in tensors.CONSTRUCTORS:
         place, device = _place_of_new(arguments, default)
+        if name in tensors.SPARSE_CONSTRUCTORS and not arguments.has("device"):
+            given = [kind for kind in arguments.kinds() if kind.holds_tensors or not kind.known]
+            place, device = same_place(given) if given else (place, device)  # where the values are
         if name in ("torch.as_tensor", "torch.asarray") and not arguments.has("device"):
             source = arguments.at(0)
             if source is not None and source.tag is Tag.TENSOR:
@@ -214,6 +219,15 @@ def _result(name: str, arguments: Arguments) -> Kind:
     certainty = certainty_of(holders, place)
     made = tensor(place, device=device, fresh=fresh, requires_grad=grad, certainty=certainty, origin=origin)
     return made.but(rank=rank, dtype=dtype)
+
+
+def _of_graph(name: str, arguments: Arguments) -> Kind:
+    """What a function of a library for graphs gives, part by part: of `coalesce(edge_index)` the edges alone."""
+    made = _result(name, arguments).but(rank=None, dtype=None)
+    types = graphs.SEVERAL.get(name) or (("torch.long", "") if arguments.at(1, "edge_attr") is not None else ())
+    if not types:
+        return made.but(dtype=Dtype.INT)
+    return sequence(items=[made.but(dtype=dtypes.named(item) if item else None) for item in types])
 
 
 def certainty_of(inputs: list[Kind], place: Place) -> Confidence:

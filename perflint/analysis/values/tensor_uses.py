@@ -9,7 +9,7 @@ from perflint.analysis.values.kind import Tag
 from perflint.ir.notation import last_name
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS, Tree
-from perflint.torch_model import tensors
+from perflint.torch_model import graphs, tensors
 
 _REDUCING = frozenset("sum mean max min any all argmax argmin prod cumsum std var norm softmax log_softmax".split())
 #: Methods that of what a forward is given only tensors have.
@@ -94,6 +94,8 @@ class TensorUses:
     def _is_torch_function(self, call: ast.Call) -> bool:
         name = self.inference.eval(call.func, None).qualified
         if name in tensors.FUNCTIONS or name in tensors.TUPLE_FUNCTIONS:
+            return True
+        if name in graphs.SEVERAL or name in graphs.OF_EDGES:
             return True
         return name.startswith(tensors.FUNCTIONAL_MODULES)
 

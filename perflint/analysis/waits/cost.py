@@ -24,6 +24,7 @@ from perflint.analysis.transfers.host_copies import MOVES, copy_at
 from perflint.analysis.transfers.indices import index_copied_at
 from perflint.analysis.values.implicit_copies import COPYING_NAMES
 from perflint.analysis.values.kind import Place, Tag
+from perflint.analysis.waits.graph_sizes import looked_up
 from perflint.analysis.waits.masks import mask_in, selects_on_device
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import device_number
@@ -337,6 +338,8 @@ def _asked_by(call: ast.Call, ctx: FileFacts) -> ast.expr | None:
     """The tensor whose values a call waits for: `mask` of `mask.nonzero()` and `torch.nonzero(mask)`."""
     if callee_name(call) in _SYNC_NAMES and (ctx.target(call.func) or "") in tensors.SYNC_FUNCTIONS:
         return call.args[0] if call.args else keyword(call, "input")
+    if (read := looked_up(call, ctx)) is not None:
+        return read
     is_method = callee_name(call) in tensors.SYNC_METHODS and isinstance(call.func, ast.Attribute)
     return call.func.value if is_method else None  # type: ignore[attr-defined]
 

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE
 from perflint.analysis.values.dtypes import Dtype
+from perflint.analysis.waits.graph_sizes import looked_up, sparing
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.known_sizes import knows_size, selects_often
 from perflint.analysis.waits.masks import selects_on_device
 from perflint.analysis.waits.reads import is_on_device, kind_on_device
 from perflint.ir.calls import argument, callee_name, keyword
-from perflint.torch_model import tensors
+from perflint.torch_model import graphs, tensors
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(
@@ -27,7 +28,12 @@ _METHODS = _SHAPES | _METHOD_CHECKS | frozenset(tensors.SYNC_BACKWARD)
 #: Products, by the sum of logarithms that gives the same.
 PRODUCTS = {"prod": "sum", "cumprod": "cumsum"}
 #: The names of calls that may count.
-COUNTING_NAMES = (*sorted(_SHAPES | _CHECKS | _SUPPRESSIONS), "where", "one_hot", *sorted(tensors.SYNC_BACKWARD))
+COUNTING_NAMES = (
+    *sorted(_SHAPES | _CHECKS | _SUPPRESSIONS | graphs.WAITING_NAMES),
+    "where",
+    "one_hot",
+    *sorted(tensors.SYNC_BACKWARD),
+)
 
 
 class Count(enum.Enum):
@@ -39,6 +45,7 @@ class Count(enum.Enum):
     OF_ERRORS = "errors"
     OF_ZEROS = "zeros among the factors, in the backward"
     OF_NORMS = "norms, by which the approximation is chosen"
+    OF_INDEX = "largest index, or entries that are kept"
 
 
 class Counted(NamedTuple):
@@ -56,6 +63,9 @@ def counted_at(node: ast.Call | ast.Subscript, ctx: FileFacts) -> Counted | None
 def _called(node: ast.Call, ctx: FileFacts) -> Counted | None:
     name = callee_name(node)
     target = ctx.target(node.func)
+    if sparing(node, ctx) is not None:
+        read = looked_up(node, ctx)
+        return None if read is None else Counted(read, Count.OF_INDEX)
     if target is not None and any(ref.kind == EXTERNAL_INSTANCE for ref in ctx.refs(node.func)):
         target = None if target.startswith("torch.") else target  # a method of what torch made, or is said to be of it
     if target is not None and (target.startswith("torch.") or target in tensors.SYNC_FUNCTIONS):
