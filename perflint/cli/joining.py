@@ -44,7 +44,7 @@ class Joining:
         named = file or settings.observed
         observation, texts = None, {}
         if named is not None:
-            from perflint.observe.document import read
+            from perflint.observe.reading import read
 
             observation = read(named)
             if stdin is not None:

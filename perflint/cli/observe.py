@@ -202,7 +202,7 @@ def _interpreter(word: str) -> str:
 
 def _observe(started: _Started, result: Path, *, to_stderr: bool) -> tuple[int, Observation | None]:
     """The exit code of the program, and what was seen."""
-    from perflint.observe.document import read
+    from perflint.observe.reading import read
 
     code = _child(started, result, to_stderr=to_stderr)
     fault = result.with_suffix(".fault")

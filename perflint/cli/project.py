@@ -14,7 +14,8 @@ import click
 from perflint.errors import PerflintError, SettingsError
 from perflint.finding import Confidence
 from perflint.project.discovery import Discovery, common_folder, discover, display_path
-from perflint.project.settings import Selection, Settings, level_of, limit_of, load_settings
+from perflint.project.selection import Selection
+from perflint.project.settings import Settings, level_of, limit_of, load_settings
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -311,7 +311,7 @@ def _found(
 
 def _rules(words: Sequence[str]) -> list[type[Rule]]:
     """The rules named, all when none is. Raises SettingsError for a word that names none."""
-    from perflint.project.settings import check_selector, rank_of
+    from perflint.project.selection import check_selector, rank_of
     from perflint.rule_api.registry import load_rules
 
     rules = load_rules()

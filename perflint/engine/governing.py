@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.project.requirements import Torch, torch_at
-from perflint.project.settings import Selection, Settings, settings_in
+from perflint.project.selection import Selection
+from perflint.project.settings import Settings, settings_in
 from perflint.torch_model import versions
 
 if TYPE_CHECKING:

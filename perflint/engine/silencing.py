@@ -10,7 +10,7 @@ from perflint.engine.governing import Governed
 from perflint.engine.options import Options
 from perflint.finding import Finding, Silenced
 from perflint.project.discovery import FoundFile
-from perflint.project.settings import rank_of
+from perflint.project.selection import rank_of
 from perflint.rule_api.dispatch import Located
 from perflint.syntax.file import SourceFile
 from perflint.syntax.suppressions import Malformed, Suppression, Suppressions, Used

@@ -16,7 +16,8 @@ from perflint.finding import Applicability, Finding, Fix, Problem, Report
 from perflint.fixes.ignores import ignore_fixes
 from perflint.fixes.rounds import fix_files
 from perflint.project.discovery import Discovery, FoundFile, discover, display_path, project_root
-from perflint.project.settings import Selection, Settings, load_settings
+from perflint.project.selection import Selection
+from perflint.project.settings import Settings, load_settings
 from perflint.rule_api.registry import load_rules
 from perflint.rule_api.rule import Rule
 from perflint.syntax.file import SourceFile
@@ -97,7 +98,7 @@ class Analyst:
 
     def _observation(self, file: Path) -> Observation | None:
         """What a file holds, read again when it has changed; None where it does not read."""
-        from perflint.observe.document import read
+        from perflint.observe.reading import read
 
         try:
             status = file.stat()

@@ -29,15 +29,13 @@ from perflint.finding import (
     Span,
     Verdict,
 )
-from perflint.observe.conditional import conditional_parts, holds, innermost_part
-from perflint.observe.functions import innermost, regions, statement_lines
+from perflint.observe.conditional import holds, innermost_part
 from perflint.observe.model.cost import Costs
 from perflint.observe.model.hardware import hardware
-from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Region, Site
+from perflint.observe.today import Today
+from perflint.observe.trace import Event, Kind, LineCount, Observation, Phase, Site
 from perflint.rule_api.rule import Rule
-from perflint.syntax.file import SourceFile
 from perflint.syntax.read import read_source
-from perflint.syntax.suppressions import Suppression, Suppressions
 
 if TYPE_CHECKING:
     from perflint.engine.options import Options
@@ -94,7 +92,7 @@ def join(
 
 
 def _silence(
-    findings: Iterable[Finding], files: _Files
+    findings: Iterable[Finding], files: Today
 ) -> tuple[list[Finding], list[Silenced], set[tuple[str, int, int]]]:
     """Findings that are reported, those that a comment silences, and those comments: path, line and column."""
     kept: list[Finding] = []
@@ -115,84 +113,6 @@ def _calls_unused(finding: Finding, rules: Mapping[str, type[Rule]], used: Colle
     rule = rules.get(finding.code)
     about_comments = rule is not None and rule.check_comments is not Rule.check_comments
     return about_comments and (finding.path, finding.span.line, finding.span.column) in used
-
-
-class _Files:
-    """Where observed lines are today: the texts of files, and which functions are still as they were observed."""
-
-    def __init__(self, observation: Observation, text_of: Callable[[str], str | None]) -> None:
-        self._observed = observation.regions
-        self._text_of = text_of
-        self._texts: dict[str, str] = {}
-        self._comments: dict[str, Suppressions] = {}
-        self._conditional: dict[str, tuple[Span, ...]] = {}
-        self._today: dict[str, tuple[Region, ...]] = {}
-        self._now: dict[str, dict[Region, Region]] = {}
-        #: Observed functions that are not what they were, by path.
-        self.changed: dict[str, list[Region]] = {}
-
-    def text(self, path: str) -> str:
-        if path not in self._texts:
-            self._texts[path] = self._text_of(path) or ""
-        return self._texts[path]
-
-    def conditional(self, path: str) -> tuple[Span, ...]:
-        """Parts of lines that may be left out where the line runs."""
-        if path not in self._conditional:
-            self._conditional[path] = conditional_parts(self.text(path))
-        return self._conditional[path]
-
-    def suppression(self, finding: Finding) -> Suppression | None:
-        """The comment that silences a finding: on a line of the statement that it begins in."""
-        text = self.text(finding.path)
-        if finding.path not in self._comments:
-            self._comments[finding.path] = Suppressions.read(SourceFile(finding.path, text))
-        comments = self._comments[finding.path]
-        if not comments.each:
-            return None
-        return comments.silences(finding.code, finding.name, statement_lines(text, finding.span.line))
-
-    def line(self, path: str, line: int) -> int | None:
-        """Today's number of an observed line; None if its function is not what was observed."""
-        self._compare(path)
-        region = innermost(self._observed.get(path, ()), line)
-        now = None if region is None else self._now[path].get(region)
-        return None if region is None or now is None else line - region.line + now.line
-
-    def is_observed(self, path: str, line: int) -> bool:
-        """Whether today's line stands in a function that was observed as it is."""
-        self._compare(path)
-        region = innermost(self._today[path], line)
-        return region is not None and region in self._now[path].values()
-
-    def is_changed(self, path: str, line: int) -> bool:
-        """Whether today's line stands in what was another text when it was observed."""
-        self._compare(path)
-        region = innermost(self._today[path], line)
-        if region is None or region in self._now[path].values():
-            return False
-        others = self.changed.get(path, ())
-        return any(one.name == region.name and (one.name or _overlap(one, region)) for one in others)
-
-    def _compare(self, path: str) -> None:
-        if path in self._now:
-            return
-        self._today[path] = regions(self.text(path))
-        now = self._now[path] = {}
-        free = list(self._today[path])
-        for region in self._observed.get(path, ()):
-            same = [one for one in free if one.hash == region.hash]
-            if same:
-                # Of functions with the same text, the nearest.
-                nearest = min(same, key=lambda one: (one.name != region.name, abs(one.line - region.line)))
-                now[region] = nearest
-                free.remove(nearest)
-            else:
-                self.changed.setdefault(path, []).append(region)
-
-
-def _overlap(one: Region, other: Region) -> bool:
-    return one.line <= other.end_line and other.line <= one.end_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +144,7 @@ class _Join:
     ) -> None:
         self.observation = observation
         self.rules = rules
-        self.files = _Files(observation, text_of)
+        self.files = Today(observation, text_of)
         self.matched: dict[int, _Matched] = {}
         self._findings: list[Finding] = []
         self._taken: dict[int, Finding] = {}

@@ -107,7 +107,7 @@ class CommandSide:
 
     def _observed(self, plan: Plan, reference: Path | None, *, keeps: bool) -> Facts:
         """What `perflint observe` reports of the command, all of its steps."""
-        from perflint.observe.document import read
+        from perflint.observe.reading import read
 
         output, document = self.folder / "command.output", self.folder / "observed.json"
         document.unlink(missing_ok=True)

@@ -8,7 +8,8 @@ from perflint.engine import Options, check
 from perflint.engine.worker import Inspected, Worker
 from perflint.finding import Report
 from perflint.project.discovery import FoundFile, discover
-from perflint.project.settings import Selection, load_settings
+from perflint.project.selection import Selection
+from perflint.project.settings import load_settings
 from perflint.rule_api.registry import load_rules
 
 

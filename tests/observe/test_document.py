@@ -14,7 +14,7 @@ from observed_samples import TEXTS, observation
 
 from perflint.cli import schemas
 from perflint.errors import PerflintError
-from perflint.observe import document
+from perflint.observe import document, reading
 from perflint.observe.functions import innermost, regions
 from perflint.observe.trace import Observation
 
@@ -65,8 +65,8 @@ def test_the_step_has_the_means_of_all_steady_steps() -> None:
 def test_what_is_written_reads_back_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document.write(observation(), tmp_path / "seen.json")
-    assert document.read(Path("seen.json")) == observation()
-    assert document.parse(document.as_json(observation())) == observation()
+    assert reading.read(Path("seen.json")) == observation()
+    assert reading.parse(document.as_json(observation())) == observation()
 
 
 def test_paths_are_those_of_the_folder_it_is_read_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_paths_are_those_of_the_folder_it_is_read_in(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path / "project")
     document.write(observation(), Path("out/seen.json"))
     monkeypatch.chdir(tmp_path)
-    read = document.read(Path("project/out/seen.json"))
+    read = reading.read(Path("project/out/seen.json"))
     assert set(read.ran) == set(read.regions) == {"project/train.py", "project/model.py"}
     assert read.sites[3].path == read.sites[3].stack[0].path == "project/train.py"
     assert read.sites[1].stack[2].path == "/lib/torch/nn/modules/module.py"
@@ -90,7 +90,7 @@ def test_a_file_that_was_carried_elsewhere_keeps_its_paths(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path / "project")
     text = document.as_json(observation(), directory=".")
     (tmp_path / "downloads" / "seen.json").write_text(text)
-    assert set(document.read(tmp_path / "downloads" / "seen.json").ran) == {"train.py", "model.py"}
+    assert set(reading.read(tmp_path / "downloads" / "seen.json").ran) == {"train.py", "model.py"}
 
 
 def broken(**changes: Any) -> str:
@@ -120,7 +120,7 @@ def test_what_is_no_observation_is_one_clear_error(text: str, said: str, tmp_pat
     file = tmp_path / "seen.json"
     file.write_text(text)
     with pytest.raises(PerflintError) as caught:
-        document.read(file)
+        reading.read(file)
     message = str(caught.value)
     assert message.startswith(f"{file}: ")
     assert said in message
@@ -132,19 +132,19 @@ def test_a_trace_with_a_wrong_number_is_an_error_too() -> None:
     whole = written()
     whole["trace"]["rows"][0][5] = float("nan")
     with pytest.raises(PerflintError, match=r"trace\.rows\[0\]\[5\] is nan"):
-        document.parse(json.dumps(whole))
+        reading.parse(json.dumps(whole))
     whole["trace"]["rows"][0][5] = 10**400
     with pytest.raises(PerflintError, match=r"trace\.rows\[0\]\[5\]"):
-        document.parse(json.dumps(whole))
+        reading.parse(json.dumps(whole))
 
 
 @pytest.mark.parametrize("name", ["nowhere.json", "."])
 def test_a_file_that_cannot_be_read_is_an_error(name: str, tmp_path: Path) -> None:
     with pytest.raises(PerflintError, match=r"cannot be read|not a regular file"):
-        document.read(tmp_path / name)
+        reading.read(tmp_path / name)
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PerflintError, match="not UTF-8"):
-        document.read(tmp_path / "binary.json")
+        reading.read(tmp_path / "binary.json")
 
 
 def test_a_function_keeps_its_hash_when_it_moves_and_loses_it_when_it_changes() -> None:
@@ -168,7 +168,8 @@ def test_lines_belong_to_the_innermost_function() -> None:
 
 
 def test_importing_it_imports_no_torch() -> None:
-    code = "import sys, perflint.observe.document, perflint.observe.model.cost; sys.exit('torch' in sys.modules)"
+    modules = "perflint.observe.document, perflint.observe.reading, perflint.observe.model.cost"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -193,11 +194,11 @@ def test_a_wrong_value_anywhere_is_an_error_or_harmless(place: tuple[Any, ...], 
     at[place[-1]] = wrong
     # Any other exception is a traceback to the user.
     with contextlib.suppress(PerflintError):
-        document.as_json(document.parse(json.dumps(whole)))
+        document.as_json(reading.parse(json.dumps(whole)))
 
 
 @given(st.integers(0, 100_000))
 def test_a_truncated_document_is_an_error(length: int) -> None:
     text = document.as_json(observation())
     with pytest.raises(PerflintError, match="not valid JSON"):
-        document.parse(text[: length % (len(text) - 2)])
+        reading.parse(text[: length % (len(text) - 2)])

@@ -10,7 +10,8 @@ import pytest
 
 from perflint.errors import SettingsError
 from perflint.finding import Confidence, Finding, Heat, Impact, Span
-from perflint.project.settings import FailOn, Selection, Settings, load_settings, settings_of
+from perflint.project.selection import Selection
+from perflint.project.settings import FailOn, Settings, load_settings, settings_of
 from perflint.rule_api.registry import load_rules
 from perflint.rule_api.rule import Listen, Rule, Tier
 

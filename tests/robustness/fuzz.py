@@ -73,7 +73,7 @@ class Inputs:
             settings = self._load(Path.cwd())
             settings.ignored_in(Path("a/train.py"))
             with contextlib.suppress(self._error):
-                from perflint.project.settings import Selection
+                from perflint.project.selection import Selection
 
                 Selection(settings).resolve([type(rule) for rule in self._rules])
         except self._error:

@@ -1,113 +1,12 @@
-"""What makes the host wait: one row for each operation and condition, with the source that says so.
-
-The first row of an operation whose condition holds decides. An operation without a row launches kernels and does not
-wait. Conditions look at arguments as the operation got them: device tensors, sizes and flags, never at values.
-No torch is imported here: the table is data, and docs/waits.md is made from it.
-"""
+"""The rows of operations on the device, and of what waits for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-from perflint.observe.trace import Kind
-
-#: Where PyTorch's sources are; a row's source is a path below, a page of documentation has its whole address.
-PYTORCH = "https://github.com/pytorch/pytorch/blob/main/"
-_NATIVE = "aten/src/ATen/native/"
-_CUDA = _NATIVE + "cuda/"
-_CUDA_COPIES = "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html"
-_CUDA_GUIDE = "https://docs.nvidia.com/cuda/archive/12.8.0/cuda-c-programming-guide/index.html#concurrent-execution-between-host-and-device"
+from perflint.observe.waits.conditions import asked, checks_lengths, fills_by_mask, given, has_mask, no_range, sorts
+from perflint.observe.waits.row import CUDA, NATIVE, Row
 
 #: A matrix with every decomposition, made of what examples may use.
 _DEFINITE = "x @ x.T + 9 * torch.eye(4, device=x.device)"
-
-Arguments = Sequence[Any]
-Keywords = Mapping[str, Any]
-Condition = Callable[[Arguments, Keywords], bool]
-
-#: Copies from pageable memory to the device up to this size are asynchronous for the host ("a memory block of 64 KB or
-#: less"); greater ones are staged, before which the driver may synchronize with the stream, so they count as waits.
-STAGED_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What one operation does to the host under one condition.
-
-    `operation` is the dispatcher's name without overload, or a Python function's for what never comes to the
-    dispatcher. `condition` is for readers, `holds` decides (None: always).
-    `example` are statements that make exactly this happen; they may use `torch`, `x` (float32, 4 by 4, on the
-    device), `n` (int64, 8, on the device), `mask` (4 by 4, on the device, two set) and `host` (float32, pageable).
-    """
-
-    operation: str
-    condition: str
-    waits: bool
-    kind: Kind
-    source: str
-    example: str
-    holds: Condition | None = None
-    #: The function in the source, where it is not plain from the operation's name.
-    function: str = ""
-    #: How often the host waits in one call.
-    times: int = 1
-
-
-def _argument(position: int, name: str, default: Any = None) -> Callable[[Arguments, Keywords], Any]:
-    def of(arguments: Arguments, keywords: Keywords) -> Any:
-        return arguments[position] if position < len(arguments) else keywords.get(name, default)
-
-    return of
-
-
-def _given(position: int, name: str) -> Condition:
-    of = _argument(position, name)
-    return lambda arguments, keywords: of(arguments, keywords) is not None
-
-
-def _asked(name: str) -> Condition:
-    """An option that is given by name only, and that is off otherwise."""
-    return lambda _arguments, keywords: bool(keywords.get(name, False))
-
-
-def _checks_lengths(_arguments: Arguments, keywords: Keywords) -> bool:
-    """`segment_reduce` checks lengths, and neither offsets nor what is said to be safe."""
-    return keywords.get("lengths") is not None and keywords.get("offsets") is None and not keywords.get("unsafe", False)
-
-
-def _is_mask(index: Any) -> bool:
-    return index is not None and str(index.dtype) in {"torch.bool", "torch.uint8"}
-
-
-def _has_mask(arguments: Arguments, _keywords: Keywords) -> bool:
-    """One of the indices is a mask on the device."""
-    return any(_is_mask(index) and index.device.type == "cuda" for index in arguments[1])
-
-
-def _fills_by_mask(arguments: Arguments, keywords: Keywords) -> bool:
-    """One mask and one number that is on the host: PyTorch makes it `masked_fill_`, which needs no positions."""
-    value = arguments[2]
-    accumulate = arguments[3] if len(arguments) > 3 else keywords.get("accumulate", False)
-    if accumulate or value.numel() != 1 or value.device.type != "cpu":
-        return False
-    indices = [index for index in arguments[1] if index is not None]
-    return len(indices) == 1 and _is_mask(indices[0])
-
-
-def _sorts(arguments: Arguments, _keywords: Keywords) -> bool:
-    """`isin` compares each with each for few test elements, and sorts for many."""
-    elements, tests = arguments[0], arguments[1]
-    if not (hasattr(elements, "numel") and hasattr(tests, "numel")):
-        return False
-    assumed = arguments[2] if len(arguments) > 2 else _keywords.get("assume_unique", False)
-    return not assumed and bool(tests.numel() >= 10.0 * elements.numel() ** 0.145)
-
-
-def _no_range(arguments: Arguments, keywords: Keywords) -> bool:
-    return bool(_argument(2, "min", 0)(arguments, keywords) == _argument(3, "max", 0)(arguments, keywords))
-
 
 ROWS: tuple[Row, ...] = (
     Row(
@@ -115,7 +14,7 @@ ROWS: tuple[Row, ...] = (
         "a value of a device tensor is used on the host: item(), bool(), int(), float(), an index, a condition",
         waits=True,
         kind="read",
-        source=_CUDA + "CUDAScalar.cu",
+        source=CUDA + "CUDAScalar.cu",
         example="x.sum().item()",
     ),
     Row(
@@ -123,7 +22,7 @@ ROWS: tuple[Row, ...] = (
         "`torch.equal`: the answer is a Python bool",
         waits=True,
         kind="read",
-        source=_CUDA + "Equal.cpp",
+        source=CUDA + "Equal.cpp",
         example="torch.equal(x, x + 1)",
     ),
     Row(
@@ -131,7 +30,7 @@ ROWS: tuple[Row, ...] = (
         "the size of the result is the number of values that are not zero; also `torch.where(condition)`",
         waits=True,
         kind="shape",
-        source=_CUDA + "Nonzero.cu",
+        source=CUDA + "Nonzero.cu",
         example="x.nonzero()",
     ),
     Row(
@@ -139,7 +38,7 @@ ROWS: tuple[Row, ...] = (
         "the size is given",
         waits=False,
         kind="launch",
-        source=_CUDA + "Nonzero.cu",
+        source=CUDA + "Nonzero.cu",
         example="torch.nonzero_static(x, size=16)",
     ),
     Row(
@@ -147,7 +46,7 @@ ROWS: tuple[Row, ...] = (
         "the size of the result is the number of values that are set in the mask",
         waits=True,
         kind="shape",
-        source=_CUDA + "IndexKernel.cpp",
+        source=CUDA + "IndexKernel.cpp",
         function="masked_select_out_cuda_impl",
         example="x.masked_select(mask)",
     ),
@@ -156,17 +55,17 @@ ROWS: tuple[Row, ...] = (
         "an index is a mask (bool or uint8) on the device: `x[mask]`",
         waits=True,
         kind="shape",
-        source=_NATIVE + "IndexingUtils.h",
+        source=NATIVE + "IndexingUtils.h",
         function="expandTensors",
         example="x[mask]",
-        holds=_has_mask,
+        holds=has_mask,
     ),
     Row(
         "aten::index",
         "all indices are positions on the device",
         waits=False,
         kind="launch",
-        source=_NATIVE + "TensorAdvancedIndexingUtils.h",
+        source=NATIVE + "TensorAdvancedIndexingUtils.h",
         function="make_info",
         example="x[n % 4]",
     ),
@@ -179,20 +78,20 @@ ROWS: tuple[Row, ...] = (
                 "one mask, and the value is one number: `x[mask] = 0` becomes `masked_fill_`",
                 waits=False,
                 kind="launch",
-                source=_NATIVE + "TensorAdvancedIndexingUtils.h",
+                source=NATIVE + "TensorAdvancedIndexingUtils.h",
                 function="canDispatchToMaskedFill",
                 example="x[mask] = 0.0" if operation == "aten::index_put_" else "",
-                holds=_fills_by_mask,
+                holds=fills_by_mask,
             ),
             Row(
                 operation,
                 "an index is a mask on the device, and the values are a device tensor: `x[mask] = values`",
                 waits=True,
                 kind="shape",
-                source=_NATIVE + "IndexingUtils.h",
+                source=NATIVE + "IndexingUtils.h",
                 function="expandTensors",
                 example="x[mask] = x.sum()" if operation == "aten::index_put_" else "",
-                holds=_has_mask,
+                holds=has_mask,
             ),
         )
     ),
@@ -202,7 +101,7 @@ ROWS: tuple[Row, ...] = (
             "the size of the result is the number of distinct values",
             waits=True,
             kind="shape",
-            source=_CUDA + "Unique.cu",
+            source=CUDA + "Unique.cu",
             example=example,
         )
         for name, example in (
@@ -219,7 +118,7 @@ ROWS: tuple[Row, ...] = (
         "host (`_grouped_mm_fallback`), which waits",
         waits=False,
         kind="launch",
-        source=_CUDA + "GroupedBlas.cpp",
+        source=CUDA + "GroupedBlas.cpp",
         function="_grouped_mm_cuda",
         example="torch._grouped_mm("
         "x.new_ones(4, 8).bfloat16(), x.new_ones(2, 8, 8).bfloat16(), offs=(2 * n[:2] ** 0).int())",
@@ -229,7 +128,7 @@ ROWS: tuple[Row, ...] = (
         "the size of the result is the greatest value",
         waits=True,
         kind="shape",
-        source=_CUDA + "SummaryOps.cu",
+        source=CUDA + "SummaryOps.cu",
         example="n.bincount()",
     ),
     Row(
@@ -237,16 +136,16 @@ ROWS: tuple[Row, ...] = (
         "no range is given (min equals max), so that the least and the greatest value are read",
         waits=True,
         kind="read",
-        source=_CUDA + "SummaryOps.cu",
+        source=CUDA + "SummaryOps.cu",
         example="x.histc(4)",
-        holds=_no_range,
+        holds=no_range,
     ),
     Row(
         "aten::histc",
         "the range is given",
         waits=False,
         kind="launch",
-        source=_CUDA + "SummaryOps.cu",
+        source=CUDA + "SummaryOps.cu",
         example="x.histc(4, min=-1.0, max=1.0)",
     ),
     Row(
@@ -254,9 +153,9 @@ ROWS: tuple[Row, ...] = (
         "`output_size` is given",
         waits=False,
         kind="launch",
-        source=_NATIVE + "Repeat.h",
+        source=NATIVE + "Repeat.h",
         example="x.repeat_interleave(n[:4], dim=0, output_size=int(6))",
-        holds=_given(1, "output_size"),
+        holds=given(1, "output_size"),
     ),
     Row(
         "aten::repeat_interleave",
@@ -264,7 +163,7 @@ ROWS: tuple[Row, ...] = (
         "none is negative is checked",
         waits=True,
         kind="shape",
-        source=_NATIVE + "Repeat.h",
+        source=NATIVE + "Repeat.h",
         function="repeat_interleave_common",
         times=2,
         example="x.repeat_interleave(n[:4], dim=0)",
@@ -274,7 +173,7 @@ ROWS: tuple[Row, ...] = (
         "the probabilities are checked on the device; PyTorch before 2.6 read them",
         waits=False,
         kind="launch",
-        source=_NATIVE + "Distributions.cpp",
+        source=NATIVE + "Distributions.cpp",
         function="multinomial_out",
         example="x.abs().multinomial(1)",
     ),
@@ -283,7 +182,7 @@ ROWS: tuple[Row, ...] = (
         "the device checks; what fails ends the program at a later call",
         waits=False,
         kind="launch",
-        source=_CUDA + "TensorCompare.cu",
+        source=CUDA + "TensorCompare.cu",
         function="_assert_async_cuda",
         example="torch._assert_async(x.sum() < 1000)",
     ),
@@ -293,7 +192,7 @@ ROWS: tuple[Row, ...] = (
             "the standard deviation is a device tensor, which is checked for negative values",
             waits=True,
             kind="read",
-            source=_NATIVE + "DistributionTemplates.h",
+            source=NATIVE + "DistributionTemplates.h",
             function="CHECK_NORMAL_TENSOR_STD",
             times=2,
             example=example,
@@ -308,11 +207,11 @@ ROWS: tuple[Row, ...] = (
         "many test elements: duplicates are removed from both first (`unique`)",
         waits=True,
         kind="shape",
-        source=_NATIVE + "TensorCompare.cpp",
+        source=NATIVE + "TensorCompare.cpp",
         function="isin_sorting",
         times=2,
         example="torch.isin(n, torch.arange(64, device=n.device))",
-        holds=_sorts,
+        holds=sorts,
     ),
     *(
         Row(
@@ -320,7 +219,7 @@ ROWS: tuple[Row, ...] = (
             "the error codes of the decomposition are read by the host",
             waits=True,
             kind="read",
-            source=_NATIVE + "BatchLinearAlgebra.cpp",
+            source=NATIVE + "BatchLinearAlgebra.cpp",
             function="_linalg_check_errors",
             example=example,
         )
@@ -349,17 +248,17 @@ ROWS: tuple[Row, ...] = (
                 "`check_errors=True`: the error codes are read by the host",
                 waits=True,
                 kind="read",
-                source=_NATIVE + "BatchLinearAlgebra.cpp",
+                source=NATIVE + "BatchLinearAlgebra.cpp",
                 function="_linalg_check_errors",
                 example=f"torch.linalg.{call}, check_errors=True)",
-                holds=_asked("check_errors"),
+                holds=asked("check_errors"),
             ),
             Row(
                 f"aten::{name}",
                 "without `check_errors`; the function without `_ex` reads the error codes itself and waits",
                 waits=False,
                 kind="launch",
-                source=_NATIVE + "BatchLinearAlgebra.cpp",
+                source=NATIVE + "BatchLinearAlgebra.cpp",
                 function=f"{name}_out",
                 example=f"torch.linalg.{call})",
             ),
@@ -370,7 +269,7 @@ ROWS: tuple[Row, ...] = (
         "how many products are needed depends on the norm, which is copied to the host",
         waits=True,
         kind="read",
-        source=_NATIVE + "LinearAlgebra.cpp",
+        source=NATIVE + "LinearAlgebra.cpp",
         function="mexp_impl",
         example="torch.matrix_exp(x)",
     ),
@@ -379,18 +278,18 @@ ROWS: tuple[Row, ...] = (
         "with `lengths`, and without `unsafe=True`: that none is negative is checked, and their sum",
         waits=True,
         kind="read",
-        source=_NATIVE + "SegmentReduce.cpp",
+        source=NATIVE + "SegmentReduce.cpp",
         function="segment_reduce_kernel",
         times=2,
         example="torch.segment_reduce(x, 'sum', lengths=n[3:5], unsafe=False)",
-        holds=_checks_lengths,
+        holds=checks_lengths,
     ),
     Row(
         "aten::segment_reduce",
         "with `offsets`, or with `unsafe=True`",
         waits=False,
         kind="launch",
-        source=_NATIVE + "SegmentReduce.cpp",
+        source=NATIVE + "SegmentReduce.cpp",
         function="segment_reduce_kernel",
         example="torch.segment_reduce(x, 'sum', lengths=n[3:5], unsafe=True)",
     ),
@@ -401,7 +300,7 @@ ROWS: tuple[Row, ...] = (
             "backward. Lengths that are device tensors are copied to the host before, which waits as well",
             waits=True,
             kind="to-device",
-            source=_CUDA + "LossCTC.cu",
+            source=CUDA + "LossCTC.cu",
             function=function,
             times=3,
             example=example,
@@ -417,7 +316,7 @@ ROWS: tuple[Row, ...] = (
             "how many rows differ stays on the device",
             waits=False,
             kind="launch",
-            source=_CUDA + file,
+            source=CUDA + file,
             function=function,
             example=example,
         )
@@ -511,107 +410,3 @@ ROWS: tuple[Row, ...] = (
         )
     ),
 )
-
-COPIES: tuple[Row, ...] = (
-    Row(
-        "aten::copy_",
-        "host to device, `non_blocking=False`",
-        waits=True,
-        kind="to-device",
-        source=_CUDA + "Copy.cu",
-        example="host.to(x.device)",
-    ),
-    Row(
-        "aten::copy_",
-        "host to device, `non_blocking=True`, from pinned memory without gaps (else it is gathered in pageable memory "
-        "first)",
-        waits=False,
-        kind="to-device",
-        source=_CUDA + "Copy.cu",
-        example="host.pin_memory().to(x.device, non_blocking=True)",
-    ),
-    Row(
-        "aten::copy_",
-        "host to device, `non_blocking=True`, from pageable memory, up to 64 KB: the driver takes it along at once",
-        waits=False,
-        kind="to-device",
-        source=_CUDA_GUIDE,
-        example="host.to(x.device, non_blocking=True)",
-    ),
-    Row(
-        "aten::copy_",
-        "host to device, `non_blocking=True`, from pageable memory, more than 64 KB: the driver synchronizes with the "
-        "stream and copies to a buffer of its own first",
-        waits=True,
-        kind="to-device",
-        source=_CUDA_COPIES,
-        example="torch.zeros(100_000).to(x.device, non_blocking=True)",
-    ),
-    Row(
-        "aten::index",
-        "positions on the host index a device tensor: they are copied from pageable memory; a list is made a tensor "
-        "on the host first",
-        waits=True,
-        kind="to-device",
-        source=_NATIVE + "IndexingUtils.h",
-        function="expandTensors",
-        example="x[torch.tensor([0, 1])]",
-    ),
-    Row(
-        "aten::index",
-        "a mask on the host indexes a device tensor: the host finds the positions, in pinned memory, and copies them "
-        "without waiting",
-        waits=False,
-        kind="to-device",
-        source=_NATIVE + "IndexingUtils.h",
-        function="expandTensors",
-        example="x[torch.tensor([True, False, True, False])]",
-    ),
-    Row(
-        "aten::copy_",
-        "device to host, `non_blocking=False`",
-        waits=True,
-        kind="to-host",
-        source=_CUDA + "Copy.cu",
-        example="x.cpu()",
-    ),
-    Row(
-        "aten::copy_",
-        "device to host, `non_blocking=True`, to pinned memory (`.to('cpu', non_blocking=True)` makes it so)",
-        waits=False,
-        kind="to-host",
-        source=_CUDA + "Copy.cu",
-        example="x.to('cpu', non_blocking=True)",
-    ),
-    Row(
-        "aten::copy_",
-        "device to host, `non_blocking=True`, to pageable memory",
-        waits=True,
-        kind="to-host",
-        source=_CUDA_COPIES,
-        example="host.copy_(x, non_blocking=True)",
-    ),
-)
-
-_BY_OPERATION: dict[str, tuple[Row, ...]] = {}
-for _row in ROWS:
-    _BY_OPERATION[_row.operation] = (*_BY_OPERATION.get(_row.operation, ()), _row)
-
-
-def rows_of(operation: str) -> tuple[Row, ...]:
-    """The rows of an operation, named as the dispatcher does, with its overload or without (`aten::index`)."""
-    return _BY_OPERATION.get(operation) or _BY_OPERATION.get(operation.partition(".")[0], ())
-
-
-def row_for(rows: Sequence[Row], arguments: Arguments, keywords: Keywords) -> Row | None:
-    """The first whose condition holds."""
-    return next((row for row in rows if row.holds is None or row.holds(arguments, keywords)), None)
-
-
-def copy_waits(*, to_device: bool, non_blocking: bool, pinned: bool, size: int) -> bool:
-    """Whether the host waits for a copy of `size` bytes between host and device. `pinned` is the host's memory."""
-    if not non_blocking:
-        return True
-    if pinned:
-        return False
-    return not to_device or size > STAGED_BYTES
