@@ -1,8 +1,8 @@
 """Counts what happens on the device, per line and step.
 
-A `Recorder` is told of every operation by whatever watches the device (`device.kernels` on a pretended one, `watching`
-on a real one) and of the ends of steps by `steps`. It keeps counts per line, and whole only the operations of the
-steady steps it was asked for, of which the median one is handed over.
+A `Recorder` is told of every operation by whatever watches the device (`device.operation` on a pretended one,
+`watching` on a real one) and of the ends of steps by `steps`. It keeps counts per line, and whole only the operations
+of the steady steps it was asked for, of which the median one is handed over.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import flop_registry
 
 from perflint.errors import PerflintError
 from perflint.observe import waits
-from perflint.observe.device.kernels import bytes_of
+from perflint.observe.device.operation import bytes_of
 from perflint.observe.device.patches import Patches
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from perflint.observe.device.kernels import Device, bytes_of
+from perflint.observe.device.kernels import Device
 from perflint.observe.device.memory import on_device, on_host
+from perflint.observe.device.operation import bytes_of
 
 
 def run(device: Device, name: str, compute: Callable[..., Sequence[Any]], *tensors: Any, flops: float = 0.0) -> Any:
