@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import (
@@ -19,12 +18,11 @@ from perflint.api import (
     beside_own_training,
     callee_name,
     has_unpacking,
-    pattern,
     tensors,
 )
 from perflint.api.gradients import is_model_call
 from perflint.api.invariants import is_constant_copy
-from perflint.api.names import PICTURES_FILE
+from perflint.api.names import EPOCH, PICTURES_FILE
 from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_tried_out
 from perflint.api.transfers import (
     asks_not_to_block,
@@ -49,7 +47,6 @@ _COPIES = tensors.COPYING_CONSTRUCTORS
 _MADE = (tensors.CONSTRUCTORS - _COPIES - {"torch.from_file", "torch.empty_strided"}) | {"torch.tensor"}
 #: Make a tensor of numbers; a tensor they hand back as it is.
 _AS_IT_IS = frozenset({"torch.as_tensor", "torch.asarray"})
-_EPOCH = pattern(r"epoch", re.IGNORECASE)
 _MOVES = frozenset({"to", "cuda", "type_as", "type"})
 _LEGACY_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.DEVICE_CONSTRUCTORS)
 
@@ -215,7 +212,7 @@ def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
     if function in tensors.RANDOM_CONSTRUCTORS:
         return False
     _, route, _ = ctx.heat_and_route(node)
-    if not route or not _EPOCH.search(route[0].text):
+    if not route or not EPOCH.search(route[0].text):
         return False
     child: ast.AST = node
     for outer in ctx.tree.ancestors(node):

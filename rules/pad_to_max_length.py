@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant, pattern
+from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant
 from perflint.api import keyword as given
 from perflint.api.loading import is_cut_to_length, is_short_length, prepares_training_data
+from perflint.api.names import OF_TPUS
 from perflint.api.phases import is_for_evaluation
 from perflint.api.samples import is_tokenizer
 
@@ -18,7 +19,6 @@ _NAMES = ("tokenizer", "tok", "_tokenizer", "text_tokenizer", "processor")
 _COLLATORS = ("DataCollatorWithPadding", "DataCollatorForSeq2Seq", "DataCollatorForTokenClassification")
 #: What has to be of one length: programs that are compiled for their shapes, and encoders of short prompts.
 _STATIC = ("xla", "torch_xla", "tpu", "TPU", "neuron", "CLIP", "CLIPTokenizer", "CLIPTextModel")
-_STATIC_TEXT = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
 #: What trains without a loop of the program's own.
 _TRAINERS = ("Trainer", "Seq2SeqTrainer", "SFTTrainer", "SentenceTransformerTrainer")
 
@@ -103,4 +103,4 @@ def _pads_text(node: ast.Call, ctx: Context) -> bool:
 
 
 def _needs_one_shape(ctx: Context) -> bool:
-    return ctx.program.mentions(_STATIC) or bool(_STATIC_TEXT.search(ctx.source.text))
+    return ctx.program.mentions(_STATIC) or bool(OF_TPUS.search(ctx.source.text))

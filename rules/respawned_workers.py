@@ -17,7 +17,6 @@ from perflint.api import (
     Nodes,
     Rule,
     keyword,
-    pattern,
 )
 from perflint.api.loading import (
     SAMPLERS,
@@ -36,9 +35,9 @@ from perflint.api.loading import (
     starts_show,
     workers,
 )
+from perflint.api.names import TOLD_THE_EPOCH
 
 _NAMES = ("DataLoader", "loader_class", "loader_cls", "dataloader_class", "dataloader_cls", "data_loader_class")
-_TELLS = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
 
 
 class RespawnedWorkers(Rule):
@@ -188,7 +187,7 @@ class RespawnedWorkers(Rule):
 
 def _is_told_the_epoch(ctx: Context) -> bool:
     """Whether a data set is changed from epoch to epoch, which workers that stay would not hear of."""
-    return _TELLS.search(ctx.source.text) is not None
+    return TOLD_THE_EPOCH.search(ctx.source.text) is not None
 
 
 def _keeps_workers(call: ast.Call, ctx: Context) -> bool:

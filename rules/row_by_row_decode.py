@@ -18,17 +18,13 @@ from perflint.api import (
     Tier,
     has_unpacking,
     last_name,
-    pattern,
     walk,
 )
 from perflint.api.gradients import name_of_whole
 from perflint.api.loops import names_in
-from perflint.api.names import STREAM, TOKEN, TOKENIZER
+from perflint.api.names import OF_TRANSFORMERS, OTHER_TOKENIZERS, STREAM, TOKEN, TOKENIZER
 from perflint.api.phases import generates_or_predicts
 
-_OTHERS = pattern(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
-#: What says that a tokenizer is one of transformers.
-_TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
 #: What a row can go through on its way to the tokenizer.
 _MOVES = frozenset("tolist cpu numpy detach squeeze".split())
 
@@ -99,13 +95,13 @@ class RowByRowDecode(Rule):
 
 
 def _is_tokenizer(node: ast.Call, ctx: Context) -> bool:
-    if not isinstance(node.func, ast.Attribute) or _OTHERS.search(ctx.source.text):
+    if not isinstance(node.func, ast.Attribute) or OTHER_TOKENIZERS.search(ctx.source.text):
         return False
     if ctx.kind(node.func.value).tag is Tag.TOKENIZER:
         return True
     if ctx.project_target(node.func) is not None or not TOKENIZER.search(name_of_whole(node.func.value)):
         return False
-    return bool(_TRANSFORMERS.search(ctx.source.text))
+    return bool(OF_TRANSFORMERS.search(ctx.source.text))
 
 
 def _row(node: ast.expr) -> ast.expr:

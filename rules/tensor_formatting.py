@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, pattern
+from perflint.api.names import OVER_EPOCHS
 from perflint.api.phases import is_empty_case, is_tried_out, runs_rarely
 from perflint.api.waits import (
     PRINTING_NAMES,
@@ -25,7 +25,6 @@ from perflint.api.waits import (
     works_on_host,
 )
 
-_EPOCHS = pattern(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)
 _EXTENSION = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
 
 
@@ -113,7 +112,7 @@ def _is_line_per_epoch(node: ast.expr, ctx: Context) -> bool:
     """Whether the loop of steps is one over epochs, each a step on all data at once: a line for each is wanted."""
     _, route, _ = ctx.heat_and_route(node)
     loops = [hop.text for hop in route if hop.text.startswith(("for ", "while "))]
-    return len(loops) == 1 and bool(_EPOCHS.match(loops[0]))
+    return len(loops) == 1 and bool(OVER_EPOCHS.match(loops[0]))
 
 
 def _names_a_file(node: ast.expr) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.api import Confidence, Context, Finding, Impact, Loops, Rule, Tier, callee_name, walk
 from perflint.api.gradients import steps_no_model
+from perflint.api.names import COUNTS_EPOCHS
 from perflint.api.phases import BACKWARD, is_about_agents, is_training_loop, trains_one_layer
 
 #: What a loop over optimizers calls, and nothing else.
@@ -97,7 +97,7 @@ def _only_steps(node: ast.AST, ctx: Context) -> bool:
 
 def _is_full_batch(node: ast.AST, ctx: Context) -> bool:
     """Whether each epoch is a single step on all data there is: a few hundred of them do not pay for compiling."""
-    if not isinstance(node, ast.For) or not re.search(r"range\(.*epochs\b", ctx.text(node.iter)):
+    if not isinstance(node, ast.For) or not COUNTS_EPOCHS.search(ctx.text(node.iter)):
         return False
     return not any(
         isinstance(part, (ast.For, ast.While)) or (isinstance(part, ast.Call) and callee_name(part) == "next")

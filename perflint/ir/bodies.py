@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 
+from perflint.ir.words import DUMMY, LEARNER, MAKES_IT, TEACHES
 from perflint.syntax.walk import statements, walk
-from perflint.system.patterns import pattern
-
-_DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
-_TEACHES = pattern(
-    r"^(?:backward|train_?(?:step|batch|one_batch)|training_step|learn|optimi[sz]e(?:_\w+)?|"
-    r"update_(?!\w*(?:target|ema|average|shadow|slow|momentum))"
-    r"(?:actor|critic|policy|value|model|agent|networks?|param(?:eter)?s|weights)(?:_\w+)?)$"
-)
-_LEARNER = pattern(
-    r"^self$|(?:agent|policy|learner|trainer|algo(?:rithm)?|actor|critic|ppo|sac|dqn|ddpg|td3)s?$", re.IGNORECASE
-)
-_MAKER = pattern(r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)")
 
 
 def written_name(node: ast.expr) -> str:
@@ -45,7 +33,7 @@ def stands_in(body: list[ast.stmt], missing: ast.expr) -> bool:
     """`if sample is None: sample = self.dummy_batch()`: for the turns that one process has less than the others."""
     for item in body:
         if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call):
-            if _DUMMY.search(written_name(item.value.func)) and _is_target(item, missing):
+            if DUMMY.search(written_name(item.value.func)) and _is_target(item, missing):
                 return True
     return False
 
@@ -151,7 +139,7 @@ def asks_for(body: list[ast.stmt], target: ast.expr) -> bool:
         return False
     for statement in body:
         call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _MAKER.match(call.func.attr):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and MAKES_IT.match(call.func.attr):
             if isinstance(call.func.value, ast.Name) and call.func.value.id == "self":
                 return True
     return False
@@ -230,5 +218,5 @@ def _teaches(func: ast.expr) -> bool:
     """`loss.backward`, `self.learn`, `agent.update`, `self._update`"""
     name = written_name(func).lstrip("_")
     if name not in {"update", "train"}:
-        return _TEACHES.match(name) is not None
-    return isinstance(func, ast.Attribute) and _LEARNER.search(written_name(func.value)) is not None
+        return TEACHES.match(name) is not None
+    return isinstance(func, ast.Attribute) and LEARNER.search(written_name(func.value)) is not None

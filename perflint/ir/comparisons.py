@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 
 from perflint.ir import words
@@ -289,14 +288,14 @@ def _is_last(node: ast.expr) -> bool:
         return isinstance(node.right, ast.Constant)
     if isinstance(node, ast.Call):
         return written_name(node.func) == "len"
-    return bool(re.search(r"last|^_?max_|^_?num_|^total|^n_|warm_?up", written_name(node)))
+    return bool(words.LAST_NUMBER.search(written_name(node)))
 
 
 def _is_first(node: ast.expr) -> bool:
     """`start_step`, `first_iteration + 1`, of a run that goes on where another one ended."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
         return _is_first(node.left)
-    return bool(re.search(r"(?:^|_)(?:start|first|begin|initial|resume)(?:ed)?(?:_|$)", written_name(node)))
+    return bool(words.FIRST_NUMBER.search(written_name(node)))
 
 
 def _is_chosen(node: ast.expr) -> bool:

@@ -97,11 +97,28 @@ CACHE = pattern(r"(?:^|_)(?:cache|cached|memo)(?:_|s?$)", re.IGNORECASE)
 #: How much a table holds that grows with the longest input: not how much a cache may hold, which it soon does.
 CACHED = pattern(r"(?:^|_)cached(?:_|$)", re.IGNORECASE)
 BEST = pattern(r"best|(?:^|_)(?:is_|new_)best|improv", re.IGNORECASE)
+#: What only fills a place.
+DUMMY = pattern(r"(?:^|_)(?:dummy|placeholder)(?:_|$)")
+#: Calls that train what they are of, and what these are called that are trained so.
+TEACHES = pattern(
+    r"^(?:backward|train_?(?:step|batch|one_batch)|training_step|learn|optimi[sz]e(?:_\w+)?|"
+    r"update_(?!\w*(?:target|ema|average|shadow|slow|momentum))"
+    r"(?:actor|critic|policy|value|model|agent|networks?|param(?:eter)?s|weights)(?:_\w+)?)$"
+)
+LEARNER = pattern(
+    r"^self$|(?:agent|policy|learner|trainer|algo(?:rithm)?|actor|critic|ppo|sac|dqn|ddpg|td3)s?$", re.IGNORECASE
+)
+#: Calls that make what is missing.
+MAKES_IT = pattern(
+    r"^_*(?:lazy_?)?(?:init|build|set_?up|create|fill|load|make|refresh|compute|ensure|start|open)(?:_|$)"
+)
+#: Numbers of the last turn, as they are written: `last_batch`, `num_steps`, `total_iters`.
+LAST_NUMBER = pattern(r"last|^_?max_|^_?num_|^total|^n_|warm_?up")
+#: Numbers of the first turn of a run, which may go on where another one ended.
+FIRST_NUMBER = pattern(r"(?:^|_)(?:start|first|begin|initial|resume)(?:ed)?(?:_|$)")
 
 
 # The same few names are tested all over a project: what they say is remembered.
-
-
 @lru_cache(REMEMBERED)
 def is_due(name: str) -> bool:
     return SHOULD.search(name) is not None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, callee_name, is_constant, pattern, tensors
-from perflint.api.names import CACHE_ARGUMENT
+from perflint.api import Context, callee_name, is_constant, tensors
+from perflint.api.names import CACHE_ARGUMENT, SETS_UP_ONCE
 
 _TRIANGLES = ("torch.tril", "torch.triu")
 _SQUARES = ("torch.ones", "torch.full")
 _NEW_SQUARES = frozenset({"new_ones", "new_full"})
 _BETWEEN = tensors.VIEW_METHODS | tensors.CAST_METHODS | {"to", "cuda"}
-_SETS_UP = pattern(r"^_?(?:set_?up|init(?:iali[sz]e)?|reset|allocate)(?:_|$)")
 #: Masks of fewer rows are not worth a word.
 _SMALL = 16
 
@@ -35,7 +34,7 @@ def is_of_prompt(node: ast.AST, ctx: Context) -> bool:
 def is_set_up(node: ast.AST, ctx: Context) -> bool:
     """Whether it is kept by what sets a generation up, `setup_caches`: once, before all its tokens."""
     function = ctx.tree.function_of(node)
-    return function is not None and _SETS_UP.match(function.name) is not None
+    return function is not None and SETS_UP_ONCE.match(function.name) is not None
 
 
 def square(node: ast.Call, ctx: Context) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.analysis.naming.models import AVERAGES
 from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param
 from perflint.system.patterns import pattern
 
@@ -29,7 +30,6 @@ _MOST_CHILDREN = 40
 _SHORTEST_WORD = 5
 #: What averages of a model's parameters are called, in code and as classes.
 _AVERAGE = "ema"
-_IS_AVERAGE = pattern(r"(?:EMA|Ema|MovingAverage)[A-Za-z]*$")
 _LAST_WORD = pattern(r"[A-Z]?[a-z]+$")
 
 
@@ -130,7 +130,7 @@ def _owner_and_name(call: CallFacts) -> tuple[str, str]:
 
 def _kind_of_class(qualname: str) -> str:
     """`agent` of `SoftActorCriticAgent`; `ema` of `ModelEMA` and `ExponentialMovingAverage`."""
-    if _IS_AVERAGE.search(qualname):
+    if AVERAGES.search(qualname):
         return _AVERAGE
     word = _LAST_WORD.search(qualname.rpartition(".")[2])
     return word.group().lower() if word is not None else ""

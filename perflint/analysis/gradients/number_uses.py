@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.carried import GRAPH_CARRIERS
 from perflint.analysis.naming.phases import LOGS
+from perflint.analysis.naming.values import BY_STR
 from perflint.ir.calls import callee_name
 
 #: What takes a tensor and gives a value that nothing flows back through.
@@ -60,7 +60,7 @@ def becomes_text(use: ast.expr, ctx: FileFacts) -> bool:
             return outer.format_spec is None or outer.conversion != -1
         template = _template(outer, child)
         if template is not None:
-            return re.search(r"%[^a-z%]*[sra]", template) is not None
+            return BY_STR.search(template) is not None
         if isinstance(outer, ast.Call):
             name = callee_name(outer)
             if child is not outer.func and (name in ("print", "str", "repr") or LOGS.search(name)):

@@ -10,7 +10,7 @@ from typing import TypeGuard
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.spread_options import hides_options, spread_options
 from perflint.analysis.names.refs import CLASS, EXTERNAL, INSTANCE, Ref, Scope
-from perflint.analysis.naming.phases import FOR_EVALUATION
+from perflint.analysis.naming.phases import EVALUATION_STEM, FOR_EVALUATION, OF_TRAINING
 from perflint.analysis.naming.values import SETTINGS
 from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword
 from perflint.ir.notation import last_name
@@ -189,9 +189,9 @@ def purpose(call: ast.Call, ctx: FileFacts) -> str:
     ):
         if any(FOR_EVALUATION.search(part) for part in re.split(r"[^A-Za-z_]+", text)):
             return "eval"
-        if re.search(r"train", text, re.IGNORECASE):
+        if OF_TRAINING.search(text):
             return "train"
-    in_evaluation = ctx.grad_off(call) or re.match(r"eval", PurePath(ctx.path).stem, re.IGNORECASE)
+    in_evaluation = ctx.grad_off(call) or EVALUATION_STEM.match(PurePath(ctx.path).stem)
     return "eval" if in_evaluation else ""
 
 

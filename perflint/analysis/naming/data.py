@@ -62,3 +62,10 @@ PREPARES_TEXTS = pattern(r"tokeniz|preprocess|preproc|collate|encode|__getitem__
 MOVES = pattern(
     r"^(?:to|cuda|Variable|type|xpu|resize_)$|device|cuda|gpu|^set_input$|^feed_data$|^prepare_inputs?$|^send_to"
 )
+#: Data sets that are told the epoch.
+TOLD_THE_EPOCH = pattern(r"(?:dataset|_ds|_set|trainset)\.(?:set_epoch\(|\w*epoch\w*\s*=[^=])")
+#: Libraries of tokenizers that have no `batch_decode`, and what says that one is of transformers.
+OTHER_TOKENIZERS = pattern(r"\b(?:tiktoken|sentencepiece|from tokenizers|import tokenizers|torchtune|mistral_common)\b")
+OF_TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
+#: What a file says of machines that compile a program for its shapes.
+OF_TPUS = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")

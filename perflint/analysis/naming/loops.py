@@ -48,3 +48,7 @@ MANY = pattern(
 OVER_DATA = pattern(r"loader|dataset|batches|iter|range|(?:^|_)data$", re.IGNORECASE)
 #: How often something is drawn, by the names of such numbers.
 DRAWS_SAMPLES = pattern(r"(?:^|_)(?:samples?|draws?|mc|monte_?carlo|particles?)(?:_|$)", re.IGNORECASE)
+#: Loops over epochs, by what they say.
+OVER_EPOCHS = pattern(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)
+COUNTS_EPOCHS = pattern(r"range\(.*epochs\b")
+EPOCH = pattern(r"epoch", re.IGNORECASE)

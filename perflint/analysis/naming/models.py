@@ -104,3 +104,7 @@ CONVOLVES = pattern(
 BATCH_STATISTICS = pattern(r"Batch_?Norm|\bbn\d*\b", re.IGNORECASE)
 #: Copies of all parameters by their names: moving averages and state dicts.
 COPIES = pattern(r"(?:^|_)(?:shadow|ema)(?:_|$)|state_dict$")
+#: The forward of a module, in the text of a call.
+FORWARD = pattern(r"\bforward\b")
+#: Classes whose instances are an average of a model.
+AVERAGES = pattern(r"(?:EMA|Ema|MovingAverage)[A-Za-z]*$")

@@ -152,3 +152,10 @@ PICTURES_FILE = pattern(r"(?:^|[/_])(?:visuali[sz]|plot)[^/]*\.py$", re.IGNORECA
 ONE_BY_ONE = pattern(r"generat|(?:^|_)decode|stream|^_*sample_", re.IGNORECASE)
 #: Loaders and data sets of the training, by their names.
 FOR_TRAINING = pattern(r"^(?:train|trn)", re.IGNORECASE)
+#: Calls on the way to a step that make the text it works on.
+MAKES_TEXTS = pattern(r"generat|rollout|sampl|reward|env\b", re.IGNORECASE)
+#: What has to do with training, in whatever is said of a loader, and files of evaluations.
+OF_TRAINING = pattern(r"train", re.IGNORECASE)
+EVALUATION_STEM = pattern(r"^eval", re.IGNORECASE)
+#: What sets a generation up, once before all its tokens.
+SETS_UP_ONCE = pattern(r"^_?(?:set_?up|init(?:iali[sz]e)?|reset|allocate)(?:_|$)")

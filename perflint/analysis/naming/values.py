@@ -40,3 +40,13 @@ NAME_OF_PART = pattern(r"^(?:k|n)\d*$|key|name|param|weight|module|layer", re.IG
 WHOLE_NUMBERS = pattern(
     r"(?=.*\bint\b)(?:typing\.)?(?:(?:int|bool|None|list|List|tuple|Tuple|Sequence|Iterable|Optional|Union)\b|[\[\]|,.\s])+"
 )
+#: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
+HAS_DEVICE = pattern(
+    r"(?:^|[^a-z])(?:self|arg|cfg|conf|opt|param|accelerator|fabric|trainer|model|net|state|runner|engine)"
+)
+#: A format that shows a value by `str` or `repr`, which of a tensor names its graph.
+BY_STR = pattern(r"%[^a-z%]*[sra]")
+#: What holds or gives no single device tensor, by what `.cpu()` is called on.
+HOLDS_SEVERAL = pattern(r"model|net$|module|encoder|decoder|state|results?$")
+#: What is asked of a machine, in a test.
+OF_MACHINE = pattern(r"cuda|gpu|device|cpu", re.IGNORECASE)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
+from perflint.analysis.naming.phases import MAKES_TEXTS
 from perflint.finding import Confidence, Heat
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
@@ -31,7 +31,7 @@ def makes_text(node: ast.Call, ctx: FileFacts) -> bool:
             if name in _FRESH or (name in _DECODES and (not loops or part.lineno <= node.lineno)):
                 return True
     _, route, _ = ctx.heat_and_route(node)
-    return any(re.search(r"generat|rollout|sampl|reward|env\b", hop.text, re.IGNORECASE) for hop in route)
+    return any(MAKES_TEXTS.search(hop.text) for hop in route)
 
 
 def opens_data(node: ast.Call, ctx: FileFacts) -> bool:

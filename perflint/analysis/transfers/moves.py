@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.naming.data import BATCH_METHOD
+from perflint.analysis.naming.values import HAS_DEVICE
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.transfers import looks_like_device
 from perflint.ir.calls import callee_name, keyword
@@ -50,25 +50,6 @@ def _is_plain(operand: ast.expr, ctx: FileFacts) -> bool:
     return not isinstance(operand, ast.Call) and ctx.kind(operand).tag is Tag.NUMBER
 
 
-#: What holds a device without being a tensor: `args.device`, `self.accelerator.device`, `model.device`.
-_HOLDERS = (
-    "self",
-    "arg",
-    "cfg",
-    "conf",
-    "opt",
-    "param",
-    "accelerator",
-    "fabric",
-    "trainer",
-    "model",
-    "net",
-    "state",
-    "runner",
-    "engine",
-)
-
-
 def aligns(call: ast.Call, ctx: FileFacts) -> bool:
     """`x.to(y.device)`: mostly a safeguard that moves nothing."""
     target = keyword(call, "device") or (call.args[0] if call.args else None)
@@ -77,7 +58,7 @@ def aligns(call: ast.Call, ctx: FileFacts) -> bool:
         if owner.known:
             return owner.holds_tensors
         name = ctx.text(target.value).rpartition(".")[2].strip("_").lower()
-        return not any(re.search(rf"(?:^|[^a-z]){word}", name) for word in _HOLDERS)
+        return HAS_DEVICE.search(name) is None
     return isinstance(target, (ast.Name, ast.Attribute)) and ctx.kind(target).tag is Tag.TENSOR
 
 

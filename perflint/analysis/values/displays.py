@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from perflint.analysis.naming.values import OF_MACHINE
 from perflint.analysis.values import operations
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join, mapping, sequence
@@ -14,13 +14,11 @@ from perflint.syntax.backwards import keys_where
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.reaching import Reaching
 from perflint.syntax.tree import Tree
-from perflint.system.patterns import pattern
 
 _Eval: TypeAlias = "Callable[[ast.expr, Frame | None], Kind]"
 _MOVES = ("to", "cuda")
 _PLACES = (*_MOVES, "cpu")
 #: What a test asks for a device by.
-_DEVICE = pattern(r"cuda|gpu|device|cpu", re.IGNORECASE)
 
 
 def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
@@ -79,7 +77,9 @@ def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
     branch = tree.parent(definition.node)
     if not isinstance(branch, ast.If):
         return False
-    return any(_DEVICE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(branch.test))
+    return any(
+        OF_MACHINE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(branch.test)
+    )
 
 
 def _moved(value: ast.expr | None, methods: tuple[str, ...] = _MOVES) -> ast.Name | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.naming.data import TRANSFORMS_FILE
+from perflint.analysis.naming.models import FORWARD
 from perflint.analysis.naming.phases import (
     EXPORTING_FILE,
     FOR_PEOPLE,
@@ -110,4 +110,4 @@ def in_forward(node: ast.AST, ctx: FileFacts) -> bool:
     if ctx.program.is_in_forward(ctx.scope(node)):
         return True
     _, route, _ = ctx.heat_and_route(node)
-    return any(re.search(r"\bforward\b", hop.text) for hop in route)
+    return any(FORWARD.search(hop.text) for hop in route)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from perflint.analysis.naming.phases import (
     DEBUGGING_FILE,
     MAKES_OUTPUT,
 )
-from perflint.analysis.naming.values import MAPPING_OF_TENSORS, ON_HOST, OPTIMIZER_STEPS, TENSOR_TYPE
+from perflint.analysis.naming.values import HOLDS_SEVERAL, MAPPING_OF_TENSORS, ON_HOST, OPTIMIZER_STEPS, TENSOR_TYPE
 from perflint.analysis.transfers.moves import only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -207,7 +206,7 @@ def _is_unknown_value(value: ast.expr, ctx: FileFacts) -> bool:
     while isinstance(root, (ast.Attribute, ast.Subscript, ast.Call)):
         root = root.func if isinstance(root, ast.Call) else root.value
     name = ctx.text(value).rpartition(".")[2].lower()
-    return isinstance(root, ast.Name) and not re.search(r"model|net$|module|encoder|decoder|state|results?$", name)
+    return isinstance(root, ast.Name) and HOLDS_SEVERAL.search(name) is None
 
 
 def _is_out_of_graph(value: ast.expr, ctx: FileFacts) -> bool:
