@@ -13,7 +13,7 @@ SHARED = 2500
 #: Lines of an engine's file.
 LONGEST = 500
 #: Engine files that are longer still, with their lines. What was cut in two is taken off this list.
-LONGER = {}
+LONGER: dict[str, int] = {}
 
 
 def _lines(file: Path) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping
+
 #: Calls that resolve to nothing a program defines and that carry nothing into it.
 DULL_CALLS = frozenset(
     "len isinstance print range str int float bool abs type id repr hasattr format ord chr round hash divmod pow "
@@ -44,3 +47,27 @@ DULL_READS = frozenset(
     "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
     "in_channels out_channels in_features out_features name config cfg".split()
 )
+
+
+def is_dull(func: ast.Attribute, node: ast.Call, imports: Mapping[str, str]) -> bool:
+    """Whether a call of a method, or of a module's function, is of no use to whoever links calls."""
+    receiver = func.value
+    if func.attr in TAKEN and _is_own(node, TAKEN[func.attr]):
+        return False  # meters and buffers are told several values, or by their names
+    if type(receiver) is ast.Name:
+        if func.attr in DULL_FUNCTIONS and imports.get(receiver.id) in DULL_MODULES:
+            return True
+        if func.attr not in DULL_METHODS or receiver.id in ("self", "super"):
+            return False
+        return not node.args or func.attr in PLAIN_METHODS
+    if func.attr in DULL_METHODS:
+        return not node.args or func.attr not in OF_CLASSES
+    return False
+
+
+def _is_own(node: ast.Call, taken: tuple[int, int]) -> bool:
+    """Whether a call gives what no method of a list or a dict takes, which has so many positional arguments."""
+    least, most = taken
+    if any(type(item) is ast.Starred for item in node.args):
+        return False
+    return not least <= len(node.args) <= most or bool(node.keywords and not node.args)

@@ -10,22 +10,15 @@ from sys import intern
 from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.dull import (
     DULL_CALLS,
-    DULL_FUNCTIONS,
-    DULL_METHODS,
-    DULL_MODULES,
     DULL_READS,
     MAYBE_DULL,
-    OF_CLASSES,
-    PLAIN_METHODS,
-    TAKEN,
+    is_dull,
 )
 from perflint.ir.effects import Unread
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.notation import (
     DEPTH,
-    LONGEST_TEXT,
     MOST_LITERALS,
-    annotation_text,
     constant,
     cut,
     either,
@@ -39,8 +32,9 @@ from perflint.ir.notation import (
 )
 from perflint.ir.questions import answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
-from perflint.ir.summary import SPREAD, UNCLEAR, CallFacts, FunctionFacts, LoopFacts, Param, Value, record
-from perflint.ir.targets import Targets, may_be_code, names_in
+from perflint.ir.signatures import Signatures
+from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Value, record
+from perflint.ir.targets import may_be_code, names_in
 from perflint.syntax.walk import children
 from perflint.torch_model.registries import PUTTING
 
@@ -54,21 +48,17 @@ _EMPTY: Value = ("seq", ())
 #: A value that says nothing of what it is.
 ANYTHING: Value = ("const", "object", None)
 
-#: Parts of an annotation that read as they do alone.
-_PLAIN = frozenset({ast.Name, ast.Attribute, ast.Subscript})
-
 
 def _shared_literal(once: Once, literal: object) -> Value:
     value = constant(literal)
     return once(value, value)
 
 
-class Expressions(Targets):
+class Expressions(Signatures):
     """Walks expressions for the function `scope`, in its context `context`."""
 
     def __init__(self, sharing: Sharing) -> None:
         super().__init__(sharing)
-        self.params = sharing.params
         self.shares = not isinstance(sharing, NoSharing)
         #: The value of a literal. (A method of this object kept in it would be a circle, which nothing frees before the
         #: next collection, and all lines of the file with it.)
@@ -198,7 +188,7 @@ class Expressions(Targets):
                 return self.dull_call(node, name, depth)
         elif type(func) is ast.Attribute:
             name = self.callee(func)
-            if func.attr in MAYBE_DULL and self.is_dull(func, node):
+            if func.attr in MAYBE_DULL and is_dull(func, node, self.imports):
                 if func.attr in PUTTING and node.args:
                     self.put(func, node.args)
                 if func.attr == "append" and type(func.value) is ast.Name and len(node.args) == 1:
@@ -301,20 +291,6 @@ class Expressions(Targets):
         for call in self.scope.asked:
             if len(call.args) == 2 and type(receiver) is ast.Name and call.args[0] == receiver.id:
                 self.scope.calls.append(call)
-
-    def is_dull(self, func: ast.Attribute, node: ast.Call) -> bool:
-        receiver = func.value
-        if func.attr in TAKEN and _is_own(node, TAKEN[func.attr]):
-            return False  # meters and buffers are told several values, or by their names
-        if type(receiver) is ast.Name:
-            if func.attr in DULL_FUNCTIONS and self.imports.get(receiver.id) in DULL_MODULES:
-                return True
-            if func.attr not in DULL_METHODS or receiver.id in ("self", "super"):
-                return False
-            return not node.args or func.attr in PLAIN_METHODS
-        if func.attr in DULL_METHODS:
-            return not node.args or func.attr not in OF_CLASSES
-        return False
 
     def subscript(self, node: ast.Subscript, depth: int) -> Value:
         base = self.value(node.value, depth - 1)
@@ -468,55 +444,6 @@ class Expressions(Targets):
         inner.finish(self.once)
         return ("lambda", qualname) if depth > 0 else None
 
-    # Parameters.
-
-    def parameters(self, arguments: ast.arguments) -> tuple[Param, ...]:
-        """The parameters of a function, in the order of its text."""
-        defaults: list[ast.expr | None] = [*arguments.defaults]
-        if defaults:
-            self.many(defaults)
-        if arguments.kw_defaults:
-            self.many(arguments.kw_defaults)
-        positional = [*arguments.posonlyargs, *arguments.args] if arguments.posonlyargs else arguments.args
-        made = self.params_of("", positional, [None] * (len(positional) - len(defaults)) + defaults)
-        named = self.params_of("=", arguments.kwonlyargs, arguments.kw_defaults) if arguments.kwonlyargs else ()
-        if arguments.vararg is not None:
-            made += self.params_of("*", [arguments.vararg], [None])
-        made += named
-        if arguments.kwarg is not None:
-            made += self.params_of("**", [arguments.kwarg], [None])
-        params = tuple(made)
-        return self.once(params, params)  # type: ignore[no-any-return]
-
-    def params_of(self, prefix: str, arguments: Sequence[ast.arg], defaults: Sequence[ast.expr | None]) -> list[Param]:
-        known = self.params
-        made: list[Param] = []
-        for argument, default in zip(arguments, defaults):
-            annotation = argument.annotation
-            told = (
-                intern(prefix + argument.arg) if prefix else argument.arg,
-                "" if annotation is None else self.annotation(annotation),
-                None if default is None else value_of(default) or UNCLEAR,
-            )
-            param = known.get(told)
-            if param is None:
-                param = known[told] = record(Param, told)
-            made.append(param)
-        return made
-
-    def annotation(self, node: ast.expr | None) -> str:
-        """An annotation as text."""
-        kind = type(node)
-        if kind is ast.Name:
-            self.identifiers.add(node.id)  # type: ignore[union-attr]
-            return node.id  # type: ignore[union-attr, no-any-return]
-        if node is None:
-            return ""
-        if kind is ast.Subscript and type(node.value) in _PLAIN and type(node.slice) in _PLAIN:  # type: ignore[attr-defined]
-            return f"{self.annotation(node.value)}[{self.annotation(node.slice)}]"[:LONGEST_TEXT]  # type: ignore[attr-defined]
-        value = HANDLERS[kind](self, node, 0)
-        return value[:LONGEST_TEXT] if kind is ast.Attribute and type(value) is str else annotation_text(node)
-
 
 _Handler = Callable[..., Value]
 HANDLERS: dict[type, _Handler] = {
@@ -546,11 +473,3 @@ HANDLERS: dict[type, _Handler] = {
     ast.DictComp: Expressions.comprehension,
     ast.Lambda: Expressions.lambda_,
 }
-
-
-def _is_own(node: ast.Call, taken: tuple[int, int]) -> bool:
-    """Whether a call gives what no method of a list or a dict takes, which has so many positional arguments."""
-    least, most = taken
-    if any(type(item) is ast.Starred for item in node.args):
-        return False
-    return not least <= len(node.args) <= most or bool(node.keywords and not node.args)

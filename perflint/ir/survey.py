@@ -13,11 +13,11 @@ from sys import intern
 from perflint.ir import guards, leaving
 from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.effects import Unread
-from perflint.ir.expressions import ANYTHING, HANDLERS
-from perflint.ir.flags import Flags
+from perflint.ir.expressions import HANDLERS
 from perflint.ir.growing import HEADER_LENGTH, Growing
-from perflint.ir.notation import DEPTH, annotation_text, path_of, switches_grad, value_of
-from perflint.ir.questions import KEPT_TESTS, TESTS, Question, answered, note_test
+from perflint.ir.importing import Importing
+from perflint.ir.notation import annotation_text, switches_grad, value_of
+from perflint.ir.questions import Question, answered
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
 from perflint.ir.summary import (
     MODULE,
@@ -29,7 +29,7 @@ from perflint.ir.summary import (
     Value,
     record,
 )
-from perflint.ir.targets import may_be_code, names_in, parts_of
+from perflint.ir.targets import names_in
 from perflint.syntax.bindings import set_attribute
 from perflint.syntax.literals import texts_of
 from perflint.syntax.walk import children
@@ -51,16 +51,13 @@ def survey(module: ast.Module, lines: list[str], sharing: Sharing | None = None,
     return _Surveyor(lines, sharing or NoSharing(), outlined=outlined).survey(module)
 
 
-class _Surveyor(Flags):
+class _Surveyor(Importing):
     """Walks statements. A handler returns the guard that what follows it in its block stands under, or None."""
 
     def __init__(self, lines: list[str], sharing: Sharing, *, outlined: bool) -> None:
         super().__init__(sharing)
         self.outlined = outlined
         self.lines = lines
-        self.renamed: dict[str, str] = {}
-        #: Handlers of errors around: what they import stands in for what could not be imported.
-        self.falling_back = 0
         #: Functions of the top-level statement at hand that stand in no other, with their identifiers.
         self.outermost: list[tuple[FunctionFacts, set[str]]] = []
         self.inside = False
@@ -178,26 +175,6 @@ class _Surveyor(Flags):
                 computed = of_value(made.value) if type(made.value) in COMPUTED else None
                 self.bind_attribute(target, value_of(made.value), computed)
         return None
-
-    def mix(self, target: ast.expr, value: ast.expr) -> None:
-        """`noise = noise - model(noise)`, `tokens[t] = model(tokens)` in a loop: what the new value is made of."""
-        while type(target) is ast.Subscript:
-            target = target.value
-        if type(target) is ast.Name and self.scope.in_loop(self.context):
-            self.scope.mixed[target.id, parts_of(value)] = None
-
-    def augmented(self, node: ast.AugAssign) -> str | None:
-        self.mix(node.target, node.value)
-        self.target(node.target)
-        if type(node.target) is not ast.Name:
-            self.note_store()
-        self.visit(node.value)
-        self.bind(node.target, None)
-        return None
-
-    def note_store(self) -> None:
-        if (later := self.scope.facts.later) is not None:
-            later.stores = True
 
     def assert_(self, node: ast.Assert) -> str | None:
         self.many([node.test, node.msg])
@@ -437,123 +414,12 @@ class _Surveyor(Flags):
             self.block(case.body, self.context)
         return None
 
-    # What names come to hold.
-
-    def assign(self, node: ast.Assign) -> str | None:
-        held = node.value
-        value = HANDLERS[type(held)](self, held, DEPTH)
-        computed = of_value(held) if type(held) in COMPUTED else None
-        for target in node.targets:
-            if type(target) is ast.Name:
-                self.identifiers.add(target.id)
-                self.bind_name(target.id, value, computed)
-                if type(held) is ast.BinOp:
-                    self.mix(target, held)
-                if type(held) in TESTS:
-                    self.scope.held[target.id] = held
-                elif type(held) is not ast.Constant or held.value:
-                    self.scope.held.pop(target.id, None)
-                if self.scope.tests or not guards.is_plain(held):
-                    self.keep_test(target.id, held)
-                elif guards.is_new_container(held):
-                    self.scope.made.setdefault(target.id, self.context)
-            elif type(target) is ast.Attribute:
-                self.target(target)
-                self.bind_attribute(target, value, computed)
-                if type(held) is ast.BinOp:
-                    self.note_store()
-                if type(held) in KEPT_TESTS and type(target.value) is ast.Name and target.value.id == "self":
-                    note_test(f"self.{target.attr}", held, self.scope)
-            else:
-                self.target(target)
-                self.bind(target, value)
-                if type(target) is ast.Subscript:
-                    self.note_store()
-                    if type(held) is ast.BinOp or type(held) is ast.Call:
-                        self.mix(target, held)
-                    if type(target.value) is ast.Name and self.is_key_of(target):
-                        self.scope.bind(target.value.id, ANYTHING)
-                    if may_be_code(value) and type(target.slice) is not ast.Slice:
-                        container = path_of(target.value)
-                        if container is not None:
-                            self.scope.stores[intern(container), value] = None
-        return None
-
-    def is_key_of(self, target: ast.Subscript) -> bool:
-        """Whether `batch[k] = …` stands in a loop over the items or keys of `batch`: then it gives it new contents."""
-        assert isinstance(target.value, ast.Name)
-        if not isinstance(target.slice, ast.Name):
-            return False
-        through = f"{target.value.id}.items", f"{target.value.id}.keys"
-        context = self.context
-        while context >= 0:
-            item = self.scope.contexts[context]
-            if item.kind == "loop":
-                over = self.scope.loops[int(item.detail)].iterable
-                if type(over) is tuple and over[0] == "call" and over[1] in through:
-                    return True
-            context = item.parent
-        return False
-
-    def annotated(self, node: ast.AnnAssign) -> str | None:
-        annotation = self.annotation(node.annotation)
-        target = node.target
-        self.target(target)
-        if isinstance(target, ast.Name):
-            if not self.cls or self.owner != self.cls:
-                self.scope.annotations.setdefault(target.id, annotation)
-        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-            if self.cls in self.classes:
-                self.classes[self.cls].annotations.setdefault(target.attr, annotation)
-        if node.value is not None:
-            value = self.value(node.value)
-            computed = of_value(node.value) if type(node.value) in COMPUTED else None
-            if isinstance(target, ast.Name):
-                self.bind_name(target.id, value, computed)
-            elif isinstance(target, ast.Attribute):
-                self.bind_attribute(target, value, computed)
-        return None
-
     def return_(self, node: ast.Return) -> str | None:
         if self.scope.told.is_plain:
             self.scope.told.note(node.value, self.scope, self.context)
         if node.value is not None:
             self.scope.returns[self.value(node.value)] = None
         return None
-
-    # Imports. Those inside functions are taken for the whole file: a name that means several things means them all.
-
-    def import_(self, node: ast.Import) -> str | None:
-        for alias in node.names:
-            if alias.asname:
-                self.imported(alias.asname, alias.name)
-                self.renamed.setdefault(alias.asname, alias.name.rpartition(".")[2])
-            else:
-                first = alias.name.partition(".")[0]
-                self.summary.imports.setdefault(first, first)
-            self.identifiers.update(alias.name.split("."))
-        return None
-
-    def import_from(self, node: ast.ImportFrom) -> str | None:
-        module = "." * node.level + (node.module or "")
-        self.identifiers.update((node.module or "").split("."))
-        for alias in node.names:
-            if alias.name == "*":
-                self.summary.stars += (module,)
-                continue
-            bound = alias.asname or alias.name
-            target = f"{module}{alias.name}" if module.endswith(".") else f"{module}.{alias.name}"
-            self.imported(bound, target)
-            self.identifiers.add(alias.name)
-            if bound != alias.name:
-                self.renamed.setdefault(bound, alias.name)
-        return None
-
-    def imported(self, bound: str, target: str) -> None:
-        first = self.summary.imports.setdefault(bound, target)
-        others = self.summary.also.get(bound, ())
-        if target not in (first, *others) and not self.falling_back:
-            self.summary.also[bound] = (*others, target)
 
 
 def _is_assigned(path: str, assigned: dict[str, tuple[tuple[Value, str], ...]]) -> bool:
