@@ -57,7 +57,7 @@ def register(node: ast.Call, ctx: Context) -> Fix | None:
     if not isinstance(moved, ast.Attribute) or setup is None or not is_kept(moved, ctx):
         return None
     around = ctx.tree.class_of(node)
-    stores = ctx.inference.classes.stores(around, moved.attr) if around is not None else ()
+    stores = ctx.inference.classes.attributes.stores(around, moved.attr) if around is not None else ()
     statement = stores[0].node if len(stores) == 1 else None
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement not in setup.body:
         return None

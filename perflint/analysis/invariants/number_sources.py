@@ -379,7 +379,7 @@ def is_kept(node: ast.expr, ctx: FileFacts) -> bool:
     if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"):
         return False
     around = ctx.tree.class_of(node)
-    stores = ctx.inference.classes.stores(around, node.attr) if around is not None else ()
+    stores = ctx.inference.classes.attributes.stores(around, node.attr) if around is not None else ()
     return bool(stores) and all(SETS_UP.match(_function_name(item.node, ctx)) for item in stores)
 
 

@@ -9,7 +9,6 @@ another file is asked of that file's inference (`siblings`). Everything is remem
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -29,14 +28,14 @@ from perflint.analysis.values import attributes, displays, library, operations, 
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.calls import Calls
 from perflint.analysis.values.classes import Classes
+from perflint.analysis.values.definitions import Definitions
 from perflint.analysis.values.filling import Filling, is_empty_dict, is_placeholder
 from perflint.analysis.values.frames import Frame
-from perflint.analysis.values.imported import exported, imported
+from perflint.analysis.values.imported import exported
+from perflint.analysis.values.joining import Joining
 from perflint.analysis.values.kind import (
     DTYPE,
     NAMED_LOADER,
-    NEVER,
-    NONE,
     NUMBER,
     SHAPE,
     STRING,
@@ -58,10 +57,8 @@ from perflint.ir.notation import source_of
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Binding, Definition, key_of
 from perflint.syntax.flow import Flow
-from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree
-from perflint.system.patterns import pattern
+from perflint.syntax.tree import FunctionNode, Tree
 
-_EXECUTES = pattern(r"^\s*exec\(|\bglobals\(\)", re.MULTILINE)
 _Node = TypeVar("_Node", ast.expr, Definition)
 #: Attributes that are the same of whatever has them, so that nobody need know what that is.
 _OF_WHATEVER = {
@@ -99,8 +96,9 @@ class Inference:
         self.filling = Filling(self)
         self.parameters = Parameters(self, self.classes)
         self.calls = Calls(self, self.classes, self.parameters, self.narrowing)
+        self.joining = Joining(self)
+        self.definitions = Definitions(self)
         self._memo: dict[int, Kind] = {}
-        self._loads_files = "torch.load" in tree.source.text
         self._promised: dict[tuple[str, Scope], Kind] = {}
 
     def at(self, path: str) -> Inference | None:
@@ -124,6 +122,8 @@ class Inference:
             self.parameters,
             self.narrowing,
             self.filling,
+            self.joining,
+            self.definitions,
             self.calls.defaults,
             self.calls,
         ):
@@ -184,7 +184,7 @@ class Inference:
         if stores:
             return stores
         base = self.kind(node.value)
-        return self.classes.attribute_definitions(base, node.attr) if base.path == self.path else ()
+        return self.classes.attributes.definitions(base, node.attr) if base.path == self.path else ()
 
     # Evaluation.
 
@@ -248,11 +248,11 @@ class Inference:
         definitions = self.flow.definitions(node)
         if not definitions:
             return self._free(node)
-        found = self._joined(definitions, frame)
+        found = self.joining.of(definitions, frame)
         if found is UNKNOWN and looks_like_loader(node.id):
             found = NAMED_LOADER
         if found.tag in (Tag.STRING, Tag.DEVICE) and found.device is not None and found.device.may_be_cuda:
-            found = found.but(device=Device.MAYBE) if self._overridable(definitions) else found
+            found = found.but(device=Device.MAYBE) if self.joining.may_be_replaced(definitions) else found
         if found.tag is Tag.SEQUENCE and len(definitions) == 1:
             found = self.filling.with_appended(definitions[0], found, frame)
         if found.tag in _FILLED or _may_be_mapping(found):
@@ -271,79 +271,10 @@ class Inference:
             return self.of_refs(self.program.resolver.refs(node.id, Scope(self.path, MODULE)))
         return library.named(f"builtins.{node.id}")
 
-    def _joined(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
-        if len(definitions) > 1:
-            definitions = displays.telling(definitions, self.flow, self.tree)
-        if len(definitions) > 1 and self._loads_files:
-            made = tuple(item for item in definitions if item.value is None or not self._is_restored(item.value))
-            if made and len(made) < len(definitions):
-                return self._joined(made, frame).at_most(Confidence.MEDIUM)
-        if len(definitions) == 1:
-            return join((self.definition_kind(definitions[0], frame),))
-        kinds: list[Kind] = []
-        for definition in definitions:
-            kinds.append(self.definition_kind(definition, frame))
-            if kinds[-1] is UNKNOWN:
-                return UNKNOWN  # whatever the others are
-        # `total = 0` before `total += loss`: after the first turn it is a tensor, and that is what matters.
-        if any(definition.binding is Binding.AUGMENTED or self._feeds_itself(definition) for definition in definitions):
-            if any(kind.tag is Tag.TENSOR for kind in kinds):
-                kept = [kind for kind in kinds if kind.tag is not Tag.NUMBER]
-                return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
-        if len(kinds) > 1 and any(kind.is_tensor for kind in kinds):
-            # `norm = -1`, and a tensor where it is computed: the number only stands in.
-            kept = [kind for kind, item in zip(kinds, definitions) if not (_is_placeholder(item) and kind is not NONE)]
-            if kept:
-                return join(kept).at_most(Confidence.MEDIUM if len(kept) < len(kinds) else Confidence.HIGH)
-        return join(kinds)
-
-    def _is_restored(self, value: ast.expr) -> bool:
-        """Whether a value comes out of a checkpoint: it is what was saved, such as the same name holds elsewhere."""
-        while isinstance(value, ast.Subscript):
-            value = value.value
-        if isinstance(value, ast.Name):
-            given = self.flow.definitions(value)
-            return bool(given) and all(item.value is not None and _is_load(item.value) for item in given)
-        return _is_load(value)
-
-    def _overridable(self, definitions: tuple[Definition, ...]) -> bool:
-        """Module-level settings that `exec` or `globals()` may replace, as configuration by script does."""
-        if not _EXECUTES.search(self.tree.source.text):
-            return False
-        scope = self.flow.bindings(self.tree.module)
-        return any(item in scope.by_key.get(item.name, ()) for item in definitions)
-
-    @staticmethod
-    def _feeds_itself(definition: Definition) -> bool:
-        """`total = total + loss`."""
-        value = definition.value
-        if definition.binding is not Binding.ASSIGN or not isinstance(value, ast.BinOp):
-            return False
-        return definition.name in (key_of(value.left), key_of(value.right))
-
     def definition_kind(self, definition: Definition, frame: Frame | None = None) -> Kind:
         """The value a definition gives its name."""
         inner = frame if frame is not None and _within(frame.function, definition.node) else None
-        return self._guarded(definition, inner, self._definition_kind)
-
-    def _definition_kind(self, definition: Definition, inner: Frame | None) -> Kind:
-        binding, value = definition.binding, definition.value
-        if binding in (Binding.ASSIGN, Binding.WALRUS, Binding.MATCH):
-            return self._assigned(definition, inner)
-        if binding in (Binding.FOR, Binding.COMPREHENSION) and value is not None:
-            found = operations.unpack(self.iterate(self.eval(value, inner)), definition.path)
-            return self._as_declared(found, definition)
-        if binding is Binding.AUGMENTED:
-            return self._augmented(definition, inner)
-        if binding is Binding.PARAM:
-            return self._param(definition, inner)
-        if binding is Binding.IMPORT:
-            return self._import(definition)
-        if binding in (Binding.FUNCTION, Binding.CLASS):
-            return self._defined(definition.node)
-        if binding is Binding.WITH and value is not None:
-            return self._entered(value, definition, inner)
-        return NEVER if binding is Binding.DELETE else UNKNOWN
+        return self._guarded(definition, inner, self.definitions.kind)
 
     def taken_from(self, definition: Definition) -> Kind:
         """What a definition takes its value out of: the row for `height` of `for height, width in sizes`."""
@@ -365,68 +296,6 @@ class Inference:
                 return found
         return operations.iterate(kind)
 
-    def _assigned(self, definition: Definition, frame: Frame | None) -> Kind:
-        found = UNKNOWN
-        if definition.value is not None:
-            found = operations.unpack(self.eval(definition.value, frame), definition.path)
-        return self._as_declared(found, definition)
-
-    def _as_declared(self, found: Kind, definition: Definition) -> Kind:
-        if definition.annotation is None:
-            return found
-        return promises.kept(found, self.annotated(definition.annotation))
-
-    def _augmented(self, definition: Definition, frame: Frame | None) -> Kind:
-        node = definition.node
-        assert isinstance(node, ast.AugAssign)
-        earlier, through = self.flow.definitions_before(definition.name, node)
-        kinds = [self.definition_kind(item, frame) for item in earlier]
-        if through and not isinstance(definition.target, ast.Name) and definition.target is not None:
-            kinds.append(self._load_of(definition.target, frame))
-        if any(kind.is_tensor for kind in kinds):
-            kinds = [kind for kind in kinds if kind.tag is not Tag.NUMBER]  # `total = 0` before the first iteration
-        before = join(kinds) if kinds else UNKNOWN
-        added = self.eval(node.value, frame)
-        if before.tag is Tag.SEQUENCE and added.tag is Tag.SEQUENCE:
-            return before.but(element=join((before.element or NEVER, added.element or NEVER)), items=(), qualified="")
-        return operations.binary(before, node.op, added)
-
-    def _load_of(self, target: ast.expr, frame: Frame | None) -> Kind:
-        """What a target of `+=` was before, when nothing in this function gave it a value."""
-        if isinstance(target, ast.Attribute):
-            return self.member(self.eval(target.value, frame), target.attr)
-        return UNKNOWN
-
-    def _param(self, definition: Definition, frame: Frame | None) -> Kind:
-        if frame is not None and definition.name in frame.params:
-            if self.flow.bindings(frame.function).params.get(definition.name) is definition:
-                return frame.params[definition.name]
-        return self.parameters.kind(definition)
-
-    def _import(self, definition: Definition) -> Kind:
-        if self.path in self.program.summaries:
-            found = imported(definition.imported, self)
-            if found is not None:
-                return found
-        return library.named(definition.imported)
-
-    def _defined(self, node: ast.AST) -> Kind:
-        if isinstance(node, ast.ClassDef):
-            return Kind(Tag.CLASS, qualified=self.tree.qualname(node), path=self.path)
-        assert isinstance(node, FUNCTIONS)
-        return Kind(Tag.FUNCTION, qualified=self.tree.qualname(node), path=self.path)
-
-    def _entered(self, value: ast.expr, definition: Definition, frame: Frame | None) -> Kind:
-        """What `with value as x` binds. Progress bars and wrappers hand themselves back; a generator function of the
-        project is a context manager here, and binds what it yields.
-        """
-        entered = self.eval(value, frame)
-        if isinstance(value, ast.Call) and self.eval(value.func, frame).path and entered.tag is Tag.SEQUENCE:
-            return operations.unpack(entered.element or UNKNOWN, definition.path)
-        if entered.tag in (Tag.LOADER, Tag.SEQUENCE, Tag.INSTANCE, Tag.MODULE) and not definition.path:
-            return entered if not entered.path else UNKNOWN
-        return UNKNOWN
-
     def of_module(self, name: str) -> Kind | None:
         """A name of this file's module as others see it; None where it is not bound there, or is imported."""
         return self.bound_in(MODULE, name)
@@ -437,7 +306,7 @@ class Inference:
         if node is None:
             return None
         given = [item for item in self.flow.bindings(node).by_key.get(key, ()) if _gives_value(item)]
-        return self._joined(tuple(given), None) if given else None
+        return self.joining.of(tuple(given), None) if given else None
 
     # Symbols.
 
@@ -543,7 +412,7 @@ class Inference:
             key = index.value if isinstance(index, ast.Constant) else None
         plain = key if isinstance(key, (int, str)) and not isinstance(key, bool) else None
         if isinstance(plain, str) and base.tag is Tag.MAPPING and base.item(plain) is None:
-            kept = self.classes.item_stores(node, plain)
+            kept = self.classes.attributes.item_stores(node, plain)
             if kept:
                 return join(self.definition_kind(item) for item in kept).but(fresh=False)
         by = self.eval(index, frame) if base.tag is Tag.TENSOR and _selects(index) else UNKNOWN
@@ -585,22 +454,8 @@ class Inference:
         return promises.kind_of(text, instance_of)
 
 
-def _is_load(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and key_of(value.func) == "torch.load"
-
-
 def _gives_value(definition: Definition) -> bool:
     return definition.binding not in (Binding.IMPORT, Binding.FUNCTION, Binding.CLASS, Binding.DELETE)
-
-
-def _is_placeholder(definition: Definition) -> bool:
-    """Whether a name is bound to a literal number."""
-    value = definition.value
-    if definition.binding is not Binding.ASSIGN or definition.path:
-        return False
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
-        value = value.operand
-    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
 
 
 def _is_with_none(node: ast.Compare) -> bool:

@@ -10,11 +10,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from perflint.analysis.evidence import looks_like_loader
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.refs import Scope
 from perflint.analysis.values import promises
 from perflint.analysis.values.bound_parameters import default_of
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.forward_methods import ForwardMethods, class_around, class_ref
 from perflint.analysis.values.handed import is_left_behind, is_moved_by_wrapper
 from perflint.analysis.values.kind import (
     NAMED_LOADER,
@@ -42,7 +43,6 @@ from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.torch_model import frameworks
-from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 
 if TYPE_CHECKING:
     from perflint.analysis.call_graph.edges import Edge
@@ -66,6 +66,7 @@ class Parameters:
         self.used_as = UsedAs(inference)
         self.uses = TensorUses(inference)
         self._calls = WrittenCalls(inference)
+        self._forwards = ForwardMethods(inference, classes)
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. Callers that only pass on what they are given say nothing."""
@@ -97,7 +98,7 @@ class Parameters:
             return sequence(self._rest(function, argument, is_called=is_called))
         if argument is args.kwarg:
             return self._given_by_name(function)
-        cls = self._class_of(function)
+        cls = class_around(function, self.inference)
         if cls is None and argument in args.args[1:2] and self._is_step_of_engine(function):
             batch = Kind(
                 Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=Origin(Provenance.FRAMEWORK, "step")
@@ -116,8 +117,14 @@ class Parameters:
 
     def _rest(self, function: FunctionNode, argument: ast.arg, *, is_called: bool) -> Kind:
         """What `*inputs` of a module's forward holds: tensors, where each known call gives such."""
-        annotated, cls = self._annotated(argument), self._class_of(function)
-        if annotated.known or not is_called or function.name != "forward" or cls is None or not self._is_module(cls):
+        annotated, cls = self._annotated(argument), class_around(function, self.inference)
+        if (
+            annotated.known
+            or not is_called
+            or function.name != "forward"
+            or cls is None
+            or not self.classes.is_module(class_ref(cls, self.inference))
+        ):
             return annotated
         first = len(function.args.posonlyargs) + len(function.args.args) - 1
         given: list[Kind] = []
@@ -149,17 +156,8 @@ class Parameters:
         over = call.args[place]
         return UNKNOWN if isinstance(over, ast.Starred) else iterate(self.inference.eval(over, None)).but(fresh=False)
 
-    def _class_of(self, function: FunctionNode) -> ast.ClassDef | None:
-        outer = self.inference.tree.parent(function)
-        while isinstance(outer, (ast.If, ast.Try, ast.With)):
-            outer = self.inference.tree.parent(outer)
-        return outer if isinstance(outer, ast.ClassDef) else None
-
-    def _ref(self, cls: ast.ClassDef) -> Ref:
-        return Ref(CLASS, self.inference.path, self.inference.tree.qualname(cls))
-
     def _receiver(self, function: FunctionNode, cls: ast.ClassDef) -> Kind:
-        ref = self._ref(cls)
+        ref = class_ref(cls, self.inference)
         if _decorated(function, "classmethod") or function.name in ("__new__", "__init_subclass__"):
             return Kind(Tag.CLASS, qualified=ref.name, path=ref.path)
         made = self.classes.instance(ref)
@@ -167,7 +165,7 @@ class Parameters:
 
     def _from_hook(self, function: FunctionNode, cls: ast.ClassDef, place: int) -> Kind | None:
         # A framework's own repository holds its base classes as project classes: their last names count too.
-        bases = [base.name for base in self.classes.mro(self._ref(cls))[1:]]
+        bases = [base.name for base in self.classes.mro(class_ref(cls, self.inference))[1:]]
         hook = frameworks.hook_of(bases, function.name)
         if hook is None or place < 0:
             return None
@@ -216,8 +214,13 @@ class Parameters:
             if passed.tag is Tag.NEVER:
                 return passed
             found = _merged(annotated, passed)
-        is_forward = self._is_of_forward(function, cls)
-        if not found.known and function.name == "backward" and cls is not None and self._is_autograd(function, cls):
+        is_forward = self._forwards.holds(function, cls)
+        if (
+            not found.known
+            and function.name == "backward"
+            and cls is not None
+            and self._forwards.is_autograd(function, cls)
+        ):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))  # a gradient
         in_forward = is_forward or (not found.known and self._is_of_library(function, cls))
         if in_forward and not found.known and self.uses.is_tensor(definition, in_forward=True):
@@ -238,57 +241,12 @@ class Parameters:
             return left_out
         return self.used_as.kind(definition, function)
 
-    def _is_of_forward(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
-        """Whether a function runs in a module's forward, or is defined in one that does."""
-        if cls is None:
-            outer = self.inference.tree.function_of(function)
-            if outer is None:
-                return False
-            function, cls = outer, self._class_of(outer)
-        if cls is not None and self._is_autograd(function, cls):
-            return True
-        return cls is not None and self._is_module(cls) and self._runs_in_forward(function, cls)
-
-    def _is_autograd(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
-        """Whether autograd calls a method, with its context and tensors: those of `Function.apply`, or gradients."""
-        return function.name in ("forward", "backward") and AUTOGRAD_FUNCTION in self.classes.library_bases(
-            self._ref(cls)
-        )
-
     def _is_of_library(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
         """Whether a function of a library computes with what its users give it: where that lies nobody knows."""
         program, path = self.inference.program, self.inference.path
         if cls is not None or path not in program.summaries:
             return False
         return program.role(Scope(path, self.inference.tree.qualname(function)), -1) in ("forward", "metric")
-
-    def _runs_in_forward(self, function: FunctionNode, cls: ast.ClassDef) -> bool:
-        """Whether this is a module's `forward`, or a method of the module that it calls: what that is given lies where
-        the module does.
-        """
-        if function.name == "forward":
-            return True
-        inference = self.inference
-        owner, path = inference.tree.qualname(cls), inference.path
-        if path not in inference.program.summaries:
-            return False
-        seen: set[Scope] = set()
-        waiting = [Scope(path, inference.tree.qualname(function))]
-        while waiting and len(seen) <= _MOST_CALLERS:
-            scope = waiting.pop()
-            if scope in seen:
-                continue
-            seen.add(scope)
-            for edge in inference.program.callers(scope):
-                caller = edge.caller
-                if caller.path == path and caller.function.rpartition(".")[0] == owner:
-                    if caller.function == f"{owner}.forward":
-                        return True
-                    waiting.append(caller)
-        return False
-
-    def _is_module(self, cls: ast.ClassDef) -> bool:
-        return self.classes.is_module(self._ref(cls))
 
     def _default(self, function: FunctionNode, name: str) -> Kind:
         value = default_of(function, name)
@@ -423,8 +381,8 @@ class Parameters:
     def place_of(self, function: FunctionNode, name: str) -> int:
         """The position by which a parameter is passed; negative where it has none."""
         names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
-        cls = self._class_of(function)
-        if cls is not None and (not _decorated(function, "staticmethod") or self._is_autograd(function, cls)):
+        cls = class_around(function, self.inference)
+        if cls is not None and (not _decorated(function, "staticmethod") or self._forwards.is_autograd(function, cls)):
             names = names[1:]
         return names.index(name) if name in names else -1
 
@@ -448,7 +406,7 @@ class Parameters:
         """What one call gives the parameters of a function of this file, but for its receiver."""
         args = function.args
         found: dict[str, Kind] = {}
-        is_method = self._class_of(function) is not None and not _decorated(function, "staticmethod")
+        is_method = class_around(function, self.inference) is not None and not _decorated(function, "staticmethod")
         for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)[is_method:]:
             given = self.argument(edge, function, item.arg)
             if given is None:

@@ -157,7 +157,7 @@ def _is_setting(node: ast.expr, ctx: FileFacts) -> bool:
     facts = ctx.summary.classes.get(ctx.tree.qualname(around))
     if facts is not None and _promises_plain(facts.annotations.get(node.attr, "")):
         return True
-    stores = ctx.inference.classes.stores(around, node.attr)
+    stores = ctx.inference.classes.attributes.stores(around, node.attr)
     return bool(stores) and all(isinstance(item.node, ast.Assign) and _is_declared(item, ctx) for item in stores)
 
 
