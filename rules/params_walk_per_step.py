@@ -5,13 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name, walk
-from perflint.api.parameters import calls_on, changes_parameters, derived_names, mentions_values
+from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_name
+from perflint.api.parameters import (
+    calls_on,
+    changes_parameters,
+    derived_names,
+    is_of_values_only,
+    is_penalty,
+    walk_of_parameters,
+)
 
 from ._shared.switches import is_behind_a_switch
 
-_WALKS = ("parameters", "named_parameters")
-_LISTS = ("params", "trainable_params", "model_params", "param_list", "trainable_parameters")
+#: One of these stands in every such loop.
+_MENTIONED = tuple(
+    "parameters named_parameters params trainable_params model_params param_list trainable_parameters".split()
+)
 _STATISTICS = frozenset(
     "norm mean std var sum abs max min amax amin median pow square isnan isinf isfinite any all item tolist histc "
     "vector_norm clip_grad_norm_ quantile".split()
@@ -63,11 +72,11 @@ class ParamsWalkPerStep(Rule):
 
     code, name = "TPL508", "params-walk-per-step"
     impact = Impact.MEDIUM
-    listens = (Nodes(ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, mentioning=_WALKS + _LISTS),)
+    listens = (Nodes(ast.For, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, mentioning=_MENTIONED),)
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        found = _walk(node)
+        found = walk_of_parameters(node)
         if found is None or _is_for_others(ctx):
             return
         target, parts = found
@@ -81,7 +90,7 @@ class ParamsWalkPerStep(Rule):
         if not any(callee_name(call) in _STATISTICS for call in taken) or changes_parameters(parts):
             return
         reads = [call for call in taken if callee_name(call) in _READS]
-        if not reads and (not _is_detached(parts, names, ctx) or _is_penalty(node, parts, ctx)):
+        if not reads and (not is_of_values_only(parts, names, ctx) or is_penalty(node, parts, ctx)):
             return
         costs = (
             f"synchronizes once per parameter (`{ctx.text(reads[0])}`)"
@@ -105,32 +114,6 @@ def _is_for_others(ctx: Context) -> bool:
     return not ctx.mentions("torch") and ctx.mentions("mxnet", "tensorflow", "jax", "paddle", "mindspore")
 
 
-def _walk(node: ast.AST) -> tuple[ast.expr, list[ast.AST]] | None:
-    """The loop's target and what runs on each turn, for loops over a model's parameters."""
-    if isinstance(node, ast.For):
-        return (node.target, list(node.body)) if _is_parameters(node.iter) else None
-    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        first = node.generators[0]
-        return (first.target, [node.elt, *first.ifs]) if _is_parameters(first.iter) else None
-    if isinstance(node, ast.DictComp):
-        first = node.generators[0]
-        return (first.target, [node.value, node.key, *first.ifs]) if _is_parameters(first.iter) else None
-    return None
-
-
-def _is_parameters(node: ast.expr) -> bool:
-    """`model.parameters()`, also filtered, listed or numbered, and lists that are named for it."""
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        return (node.attr if isinstance(node, ast.Attribute) else node.id) in (*_LISTS, "parameters")
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _WALKS:
-        return True
-    return callee_name(node) in ("list", "enumerate", "filter", "tuple", "reversed") and any(
-        _is_parameters(item) for item in node.args
-    )
-
-
 def _walked(node: ast.AST, ctx: Context) -> str:
     iterable = node.iter if isinstance(node, ast.For) else node.generators[0].iter  # type: ignore[attr-defined]
     return ctx.text(iterable)
@@ -138,35 +121,4 @@ def _walked(node: ast.AST, ctx: Context) -> str:
 
 def _is_inside_walk(node: ast.AST, ctx: Context) -> bool:
     """Whether another walk around this one is reported already."""
-    return any(_walk(outer) is not None for outer in ctx.tree.ancestors(node))
-
-
-def _is_detached(parts: list[ast.AST], names: set[str], ctx: Context) -> bool:
-    """Whether it is about gradients or values of the parameters only, and no penalty that the loss is made of."""
-    if ctx.grad_off(parts[0]):
-        return True
-    return any(
-        isinstance(item, ast.Attribute)
-        and item.attr in ("grad", "data", "detach", "main_grad")
-        and isinstance(item.value, ast.Name)
-        and item.value.id in names
-        for part in parts
-        for item in walk(part)
-    )
-
-
-def _is_penalty(node: ast.AST, parts: list[ast.AST], ctx: Context) -> bool:
-    """Whether what the walk sums up is put into a loss behind it."""
-    summed = {
-        item.target.id
-        for part in parts
-        for item in walk(part)
-        if isinstance(item, ast.AugAssign) and isinstance(item.target, ast.Name)
-    }
-    around = ctx.tree.function_of(node) or ctx.tree.module
-    for item in walk(around) if summed else ():
-        if isinstance(item, (ast.Assign, ast.AugAssign)) and item.lineno > node.lineno:  # type: ignore[attr-defined]
-            targets = item.targets if isinstance(item, ast.Assign) else [item.target]
-            if any("loss" in ctx.text(target) for target in targets) and mentions_values(item.value, summed):
-                return True
-    return False
+    return any(walk_of_parameters(outer) is not None for outer in ctx.tree.ancestors(node))

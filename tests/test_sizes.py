@@ -13,7 +13,7 @@ SHARED = 2500
 #: Lines of an engine's file.
 LONGEST = 500
 #: Engine files that are longer still, with their lines. What was cut in two is taken off this list.
-LONGER: dict[str, int] = {}
+LONGER: dict[str, int] = {"perflint/analysis/feasibility/values.py": 508}
 
 
 def _lines(file: Path) -> int:

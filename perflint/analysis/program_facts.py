@@ -273,16 +273,6 @@ class Whole:
             for scope, call in _calls(path, summary)
         )
 
-    def is_unknown_called_without_grad(self, names: tuple[str, ...]) -> bool:
-        """Whether a method of one of these names is called with gradients off, of which nobody can tell what it is."""
-        return any(
-            isinstance(call.func, str)
-            and last_name(call.func) in names
-            and self._program.grad_off(caller, call.context)
-            for caller, calls in self._program.graph.unresolved.items()
-            for call in calls
-        )
-
     def given(self, name: str) -> tuple[Value, ...]:
         """What parameters of that name have as a default, and what is passed for keywords of that name; a `_` around
         either makes no difference.

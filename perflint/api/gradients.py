@@ -102,7 +102,6 @@ from perflint.analysis.gradients.walks_elsewhere import walks_back_elsewhere
 from perflint.analysis.gradients.ways_without import (
     is_called_without_gradients,
     is_switched_off_by_some,
-    may_run_without_gradients,
 )
 from perflint.analysis.gradients.zeroed import (
     has_written_gradients,
@@ -203,7 +202,6 @@ __all__ = [
     "may_evaluate",
     "may_hold_parameters",
     "may_learn",
-    "may_run_without_gradients",
     "module_path",
     "name_of_whole",
     "needs_eager",

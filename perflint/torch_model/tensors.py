@@ -158,8 +158,14 @@ VIEW_METHODS = words(
     "squeeze_ unsqueeze_ t_ transpose_ resolve_conj resolve_neg values indices requires_grad_ coalesce to_dense "
     "as_subclass broadcast_to"
 )
+#: Those of them that hold each number of the receiver once, in whatever shape and order.
+RESHAPING_METHODS = VIEW_METHODS - words(
+    "expand expand_as broadcast_to narrow select diagonal unfold as_strided values indices requires_grad_"
+)
 #: Methods that change the type, and hand back the receiver where it has it already.
 CAST_METHODS = words("float double half bfloat16 long int short char byte bool type type_as")
+#: Methods after which the numbers are those of the receiver, in another shape, type or place.
+SAME_NUMBERS_METHODS = RESHAPING_METHODS | CAST_METHODS | words("to cpu cuda clone")
 #: Methods that always hand back a new tensor.
 FRESH_METHODS = words(
     "abs absolute acos add addbmm addcdiv addcmul addmm addmv addr all amax amin any argmax argmin argsort asin atan "

@@ -39,6 +39,19 @@ def is_walk(node: ast.expr) -> bool:
     return callee_name(node) in _WRAPPERS and any(is_walk(item) for item in node.args)
 
 
+def walk_of_parameters(node: ast.AST) -> tuple[ast.expr, list[ast.AST]] | None:
+    """The loop's target and what runs on each turn, for loops over a model's parameters."""
+    if isinstance(node, ast.For):
+        return (node.target, list(node.body)) if is_walk(node.iter) else None
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+        first = node.generators[0]
+        return (first.target, [node.elt, *first.ifs]) if is_walk(first.iter) else None
+    if isinstance(node, ast.DictComp):
+        first = node.generators[0]
+        return (first.target, [node.value, node.key, *first.ifs]) if is_walk(first.iter) else None
+    return None
+
+
 def _hands_out(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether a function of this file is called that returns such a walk: `for name, p in self.averaged(model):`."""
     if not isinstance(node, ast.Call) or ctx.text(node.func) not in (callee_name(node), f"self.{callee_name(node)}"):

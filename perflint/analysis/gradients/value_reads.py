@@ -9,7 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_loops import is_evaluated_as_a_whole
 from perflint.analysis.gradients.in_reach import ASKING
 from perflint.analysis.gradients.results import Followed, forwards_read_by, has_no_graph, learns
-from perflint.analysis.gradients.ways_without import is_switched_off_by_some, may_run_without_gradients
+from perflint.analysis.gradients.ways_without import is_called_without_gradients, is_switched_off_by_some
 from perflint.finding import Heat
 
 #: Words that a program has which walks a graph back somewhere, itself or through a framework.
@@ -37,5 +37,7 @@ def read_for_values(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
         if is_evaluated_as_a_whole(forward, ctx) or (ctx.role(forward) == "texts" and not walks_back_somewhere(ctx)):
             continue
         followed = Followed(ctx, by_value=True)
-        if followed.ends(forward, _DEPTH) and not followed.detached and not may_run_without_gradients(forward, ctx):
+        if not followed.ends(forward, _DEPTH) or followed.detached:
+            continue
+        if not is_called_without_gradients(ctx.scope(forward), ctx):
             yield forward

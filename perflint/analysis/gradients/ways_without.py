@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 from perflint.analysis.call_graph.ways_in import ways_in
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
@@ -20,20 +18,9 @@ def is_switched_off_by_some(scope: Scope, ctx: FileFacts) -> bool:
     return any(ctx.program.grad_off(edge.caller, edge.context) for edge in ways_in(scope, ctx))
 
 
-def may_run_without_gradients(forward: ast.Call, ctx: FileFacts) -> bool:
-    """Whether somebody calls a method of this name with gradients off, on something unknown: `self.task.evaluate()`."""
-    if ctx.tree.class_of(forward) is None:
-        return False
-    scopes = [ctx.scope(forward)]
-    for _ in range(2):
-        scopes += [edge.caller for scope in scopes for edge in ctx.program.callers(scope) if edge.caller not in scopes]
-    names = {scope.function.rpartition(".")[2] for scope in scopes if "." in scope.function}
-    return ctx.program.whole.is_unknown_called_without_grad(tuple(sorted(names)))
-
-
 def is_called_without_gradients(scope: Scope, ctx: FileFacts, depth: int = _CALLERS) -> bool:
-    """Whether something that leads to a function is called, as a method of what cannot be told, with gradients off:
-    `self.algorithm.act(seen)`.
+    """Whether all that leads to a function has gradients off; of a method that nothing is known to call, whether one of
+    its name is called so, on whatever: `self.algorithm.act(seen)`.
     """
     callers = ctx.program.callers(scope)
     if callers:

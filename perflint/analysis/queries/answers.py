@@ -206,7 +206,6 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "makes_data_sets_in_memory": (),
     "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
-    "is_unknown_called_without_grad": (_plain,),
     "given": (_plain,),
     "option_defaults": (_plain, _plain),
 }

@@ -8,12 +8,9 @@ from typing import NamedTuple
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, INSTANCE, Refs, Scope
 from perflint.analysis.program import Program
 from perflint.ir.summary import Value
+from perflint.torch_model import tensors
 
 _LINEAR = "torch.nn.Linear"
-#: Methods whose result has the numbers of their tensor, in another shape, order or dtype.
-_SAME_NUMBERS = frozenset(
-    "view reshape flatten unflatten transpose permute contiguous float to squeeze unsqueeze type_as type".split()
-)
 _DEEPEST = 12
 
 
@@ -64,7 +61,7 @@ def _call(call: Value, scope: Scope, program: Program, depth: int) -> Iterator[P
     base, method = (func[1], func[2]) if isinstance(func, tuple) and func[0] == "attr" else (None, "")
     if isinstance(func, str) and "." in func:
         base, _, method = func.rpartition(".")
-    if method in _SAME_NUMBERS:
+    if method in tensors.SAME_NUMBERS_METHODS:
         yield from _behind(base, scope, program, depth)
         return
     refs = program.refs(func, scope)

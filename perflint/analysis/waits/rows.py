@@ -8,9 +8,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.invariants.in_loops import is_fixed
 from perflint.finding import Heat
-
-#: Methods of a row that leave it what it is.
-_SAME_ROW = frozenset({"detach", "cpu", "squeeze", "float", "clone"})
+from perflint.torch_model import tensors
 
 
 def whole_of_rows(value: ast.expr, ctx: FileFacts) -> ast.expr | None:
@@ -21,7 +19,11 @@ def whole_of_rows(value: ast.expr, ctx: FileFacts) -> ast.expr | None:
     if turns_few_times(loops[0], ctx):
         return None
     row = value
-    while isinstance(row, ast.Call) and isinstance(row.func, ast.Attribute) and row.func.attr in _SAME_ROW:
+    while (
+        isinstance(row, ast.Call)
+        and isinstance(row.func, ast.Attribute)
+        and row.func.attr in tensors.SAME_NUMBERS_METHODS
+    ):
         row = row.func.value
     if isinstance(row, ast.Name):
         return _gone_through(row, loops[0])
