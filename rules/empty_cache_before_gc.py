@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Effect, Finding, Fix, Hop, Impact, Rule, is_wrapper
+from perflint.api import Calls, Context, Effect, Finding, Hop, Impact, Rule, is_wrapper
+
+from ._fixes.collect_first import collect_first
 
 
 class EmptyCacheBeforeGc(Rule):
@@ -53,7 +55,7 @@ class EmptyCacheBeforeGc(Rule):
         assert isinstance(node, ast.Call)
         if not (isinstance(statement, ast.Expr) and statement.value is node and _only(Effect.EMPTIES, statement, ctx)):
             return
-        beside = _siblings(statement, ctx)
+        beside = ctx.tree.block_of(statement)
         at = beside.index(statement)
         before, after, last = (_at(beside, place) for place in (at - 1, at + 1, at + 2))
         if after is None or not _only(Effect.COLLECTS, after, ctx):
@@ -69,7 +71,7 @@ class EmptyCacheBeforeGc(Rule):
                 "reserved."
             ),
             advice=f"Call `{ctx.text(after)}` first.",
-            fix=_fix(statement, after, ctx, plain=plain),
+            fix=collect_first(statement, after, ctx, plain=plain),
             related=tuple(_sites(statement, after, ctx)),
         )
 
@@ -103,50 +105,6 @@ def _sites(statement: ast.Expr, after: ast.stmt, ctx: Context) -> Iterator[Hop]:
         witness = ctx.effects(item.value).witness(effect)
         if witness is not None and witness.depth:
             yield Hop(witness.path, witness.line, f"`{witness.text}` is called here")
-
-
-#: What makes it show when objects are collected.
-_TELLING = (
-    "finalize",
-    "callbacks",
-    "WeakValueDictionary",
-    "WeakKeyDictionary",
-    "WeakSet",
-    "ref",
-    "proxy",
-    "DEBUG_STATS",
-)
-
-
-def _fix(statement: ast.stmt, after: ast.stmt, ctx: Context, *, plain: bool) -> Fix:
-    assert isinstance(after, ast.Expr)
-    assert isinstance(after.value, ast.Call)
-    reason = ""
-    if not plain:
-        reason = "the calls run functions of the project, which may have other effects"
-    elif not all(isinstance(item, ast.Constant) for item in (*after.value.args, *_values(after.value))):
-        reason = "the argument of `gc.collect` would be evaluated first"
-    elif ctx.program.named("__del__") or ctx.program.mentions(_TELLING):
-        reason = "objects of the project run code when they are collected, which would run before the cache is emptied"
-    return Fix(
-        "Collect first, then empty the cache",
-        Applicability.UNSAFE if reason else Applicability.SAFE,
-        ctx.edit.swap_statements(statement, after),
-        reason=reason,
-    )
-
-
-def _values(call: ast.Call) -> list[ast.expr]:
-    return [item.value for item in call.keywords]
-
-
-def _siblings(statement: ast.stmt, ctx: Context) -> list[ast.stmt]:
-    parent = ctx.tree.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return [statement]
 
 
 def _at(block: list[ast.stmt], place: int) -> ast.stmt | None:

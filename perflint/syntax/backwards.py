@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from perflint.syntax.bindings import Definition, ScopeBindings, key_of
 from perflint.syntax.tree import FUNCTIONS, LOOPS, LoopNode, Tree
-from perflint.syntax.walk import children
+from perflint.syntax.walk import block_with, children
 
 _FOR = (ast.For, ast.AsyncFor)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -71,7 +71,7 @@ class Backwards:
             parent = self._tree.parent(child)
             if parent is None:
                 return True
-            for earlier in self._earlier(_block_of(parent, child), child, query):
+            for earlier in self._earlier(block_with(parent, child), child, query):
                 found, through = self._scan(earlier, query)
                 query.add(found)
                 if not through:
@@ -266,14 +266,6 @@ class Backwards:
                 found += query.direct(node)
                 stack.extend(child for child in children(node) if not isinstance(child, ast.expr))
         return found
-
-
-def _block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and child in block:
-            return block
-    return []
 
 
 def _falls_through(body: list[ast.stmt]) -> bool:

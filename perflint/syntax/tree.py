@@ -19,6 +19,7 @@ from perflint.syntax.walk import (
     APART,
     SOMETIMES,
     STATEMENTS,
+    block_with,
     children,
     outline_below,
     own_below,
@@ -290,6 +291,10 @@ class Tree:
         if found.__class__ not in STATEMENTS:
             raise LookupError("the node belongs to no statement of this tree")
         return found
+
+    def block_of(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The statements beside one, itself among them."""
+        return block_with(self.parent(statement), statement)
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """The innermost `def` around `node` (lambdas belong to the function they stand in)."""

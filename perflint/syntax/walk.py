@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 _AST = ast.AST
@@ -281,3 +281,16 @@ def outline_below(top: ast.stmt, parents: dict[int, ast.AST]) -> list[ast.AST]:
             nodes.reverse()
             stack += nodes
     return found
+
+
+def blocks_in(node: ast.AST | None) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements right in a node, handlers and cases apart."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list):
+            yield block
+
+
+def block_with(node: ast.AST | None, child: ast.AST) -> list[ast.stmt]:
+    """The block right in a node that a statement stands in; empty where it stands in none."""
+    return next((block for block in blocks_in(node) if child in block), [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.calls import callee_name, is_constant, keyword
@@ -34,19 +33,11 @@ def loop_over_values(node: ast.Call, ctx: FileFacts) -> ast.For | None:
 def row_of_collectives(node: ast.Call, ctx: FileFacts) -> list[ast.Call]:
     """The calls of the same collective that are statements of one block, with nothing but assignments between them."""
     statement = ctx.tree.statement_of(node)
-    block = next((items for items in _blocks(ctx.tree.parent(statement)) if statement in items), [])
     rows: list[list[ast.Call]] = [[]]
-    for item in block:
+    for item in ctx.tree.block_of(statement):
         call = item.value if isinstance(item, ast.Expr) else None
         if isinstance(call, ast.Call) and is_collective(call, ctx) and callee_name(call) == callee_name(node):
             rows[-1].append(call)
         elif not isinstance(item, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             rows.append([])
     return next((row for row in rows if node in row), [])
-
-
-def _blocks(outer: ast.AST | None) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list):
-            yield block

@@ -185,7 +185,7 @@ def _trains(loop: ast.AST, backwards: list[ast.Call]) -> bool:
 
 def _follows_eval(loop: ast.stmt, ctx: FileFacts) -> bool:
     """Whether `model.eval()` stands above the loop in its block, with no `model.train()` between."""
-    block = _block_of(loop, ctx)
+    block = ctx.tree.block_of(loop)
     for statement in reversed(block[: block.index(loop)]):
         for part in walk(statement):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":
@@ -195,15 +195,6 @@ def _follows_eval(loop: ast.stmt, ctx: FileFacts) -> bool:
             if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
                 return True
     return False
-
-
-def _block_of(statement: ast.stmt, ctx: FileFacts) -> list[ast.stmt]:
-    parent = ctx.tree.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return [statement]
 
 
 def _ends_training(loop: ast.stmt, backwards: list[ast.Call], ctx: FileFacts) -> bool:

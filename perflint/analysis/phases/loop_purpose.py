@@ -67,9 +67,7 @@ def is_between_clocks(loop: ast.stmt, ctx: FileFacts) -> bool:
     statement, outer = loop, ctx.tree.parent(loop)
     while isinstance(outer, (ast.With, ast.AsyncWith)) and outer.body == [statement]:
         statement, outer = outer, ctx.tree.parent(outer)
-    around = [getattr(outer, name, None) for name in ("body", "orelse", "finalbody")]
-    block = next((item for item in around if isinstance(item, list) and statement in item), [])
-    block = [item for item in block if not _waits_only(item)]
+    block = [item for item in ctx.tree.block_of(statement) if not _waits_only(item)]
     at = block.index(statement) if block else 0
     beside = [*block[max(at - 1, 0) : at], *block[at + 1 : at + 2]]
     return len(beside) == 2 and all(_reads_a_clock(item) for item in beside)

@@ -70,9 +70,7 @@ def _asks_for_device(asked: ast.expr, batch: set[str]) -> bool:
 def is_beside_an_engine(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether an engine that shares the device is woken or put to sleep in the same block."""
     statement = ctx.tree.statement_of(node)
-    around = [getattr(ctx.tree.parent(statement), name, None) for name in ("body", "orelse", "finalbody")]
-    block = next((item for item in around if isinstance(item, list) and statement in item), [])
-    called = [part for item in block for part in walk(item) if isinstance(part, ast.Call)]
+    called = [part for item in ctx.tree.block_of(statement) for part in walk(item) if isinstance(part, ast.Call)]
     return any(callee_name(part) in _WAKES and ctx.target(part.func) not in _PAUSES for part in called)
 
 

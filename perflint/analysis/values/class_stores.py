@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.values.evaluating import Evaluating
-from perflint.analysis.values.filling import blocks_in
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
+from perflint.syntax.walk import block_with
 from perflint.torch_model import modules
 
 
@@ -60,7 +60,7 @@ class ClassStores:
         if later is earlier or parent is None or later.node.lineno <= earlier.node.lineno:  # type: ignore[attr-defined]
             return False
         around = [earlier.node, *tree.ancestors(earlier.node)]
-        block = next((each for each in blocks_in(parent) if later.node in each), ())
+        block = block_with(parent, later.node)
         before = block[: block.index(later.node)] if block else ()  # type: ignore[arg-type]
         return any(outer in before for outer in around)
 

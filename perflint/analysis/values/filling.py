@@ -13,6 +13,7 @@ from perflint.finding import Confidence
 from perflint.syntax.backwards import iterated_key
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS
+from perflint.syntax.walk import blocks_in
 
 if TYPE_CHECKING:
     from perflint.analysis.values.inference import Inference
@@ -145,14 +146,6 @@ def _is_given(statement: ast.stmt, name: str) -> bool:
 
 def line_of(node: ast.AST) -> int:
     return getattr(node, "lineno", 0)
-
-
-def blocks_in(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of statements right in a statement."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):
-            yield block
 
 
 def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:

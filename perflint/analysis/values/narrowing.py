@@ -14,7 +14,7 @@ from perflint.finding import Confidence
 from perflint.syntax.bindings import key_of
 from perflint.syntax.flow import Flow
 from perflint.syntax.tree import Tree
-from perflint.syntax.walk import STATEMENTS
+from perflint.syntax.walk import STATEMENTS, block_with
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -161,14 +161,13 @@ class Narrowing:
         """`if isinstance(x, T): return ...` and `assert` before the statement `child` in its block, the last first."""
         if type(child) not in STATEMENTS:
             return []
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(parent, name, None)
-            if isinstance(block, list) and child in block:
-                known = self._blocks.get(id(block))
-                if known is None:
-                    known = self._blocks[id(block)] = _told_in(block)
-                return known[id(child)]
-        return []
+        block = block_with(parent, child)
+        if not block:
+            return []
+        known = self._blocks.get(id(block))
+        if known is None:
+            known = self._blocks[id(block)] = _told_in(block)
+        return known[id(child)]
 
     def _apply(self, kind: Kind, test: ast.expr, excluded: set[Tag], *, truth: bool, frame: Frame | None) -> Kind:
         if isinstance(test, ast.Compare):

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.waits.protected import block_of
 from perflint.finding import Heat
 from perflint.syntax.walk import walk
 from perflint.torch_model.effects import Effect
@@ -37,7 +36,7 @@ def _following(statement: ast.stmt, ctx: FileFacts) -> Iterator[ast.stmt]:
     yield statement
     left = _FURTHEST
     while left > 0:
-        block = block_of(statement, ctx)
+        block = ctx.tree.block_of(statement)
         for item in block[block.index(statement) + 1 :]:
             left -= 1
             yield item

@@ -78,15 +78,10 @@ def _is_recorded(read: ast.Call, recorded: set[str], own: list[ast.Call]) -> boo
 def _meeting_behind(node: ast.Call, ctx: FileFacts) -> ast.Call | None:
     """`dist.barrier()` as the next statement of the block."""
     statement = ctx.tree.statement_of(node)
-    outer = ctx.tree.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list) and statement in block[:-1]:
-            following = block[block.index(statement) + 1]
-            held = following.value if isinstance(following, ast.Expr) else None
-            if isinstance(held, ast.Call) and _meets(held, ctx):
-                return held
-    return None
+    block = ctx.tree.block_of(statement)
+    following = next(iter(block[block.index(statement) + 1 :]), None)
+    held = following.value if isinstance(following, ast.Expr) else None
+    return held if isinstance(held, ast.Call) and _meets(held, ctx) else None
 
 
 def _meets(call: ast.Call, ctx: FileFacts) -> bool:

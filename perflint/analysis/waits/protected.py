@@ -39,7 +39,7 @@ def meets_for_files(node: ast.Call, ctx: FileFacts) -> bool:
     after the meeting, as often.
     """
     statement = ctx.tree.statement_of(node)
-    block = block_of(statement, ctx)
+    block = ctx.tree.block_of(statement)
     at = block.index(statement)
     for item in (*block[max(at - 2, 0) : at], *block[at + 1 : at + 3]):
         for part in ctx.walk(item):
@@ -47,16 +47,6 @@ def meets_for_files(node: ast.Call, ctx: FileFacts) -> bool:
                 if ctx.heat(part) >= min(ctx.heat(node), Heat.STEP):
                     return True
     return False
-
-
-def block_of(statement: ast.stmt, ctx: FileFacts) -> list[ast.stmt]:
-    """The statements beside one, itself among them."""
-    parent = ctx.tree.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    return [statement]
 
 
 def _copies_to_host(call: ast.Call, ctx: FileFacts) -> bool:
@@ -123,7 +113,7 @@ def _is_beside_a_capture(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether a graph is captured in the same block: that happens once for all replays."""
     return any(
         isinstance(part, ast.Call) and ctx.target(part.func) in _CAPTURES
-        for item in block_of(ctx.tree.statement_of(node), ctx)
+        for item in ctx.tree.block_of(ctx.tree.statement_of(node))
         for part in walk(item)
     )
 
