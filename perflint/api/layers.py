@@ -7,6 +7,7 @@ from perflint.analysis.values.projections import Projection, projection_behind
 from perflint.analysis.values.repeated_heads import repetition_of_heads
 from perflint.analysis.values.training_state import holds_training_state
 from perflint.analysis.values.triangles import is_triangle
+from perflint.analysis.values.written_norms import layer_norm, rms_norm
 from perflint.ir.notation import value_of
 
 __all__ = [
@@ -14,7 +15,9 @@ __all__ = [
     "factor_of_gram",
     "holds_training_state",
     "is_triangle",
+    "layer_norm",
     "projection_behind",
     "repetition_of_heads",
+    "rms_norm",
     "value_of",
 ]
