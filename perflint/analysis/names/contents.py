@@ -188,6 +188,12 @@ class Contents:
         found = held.get(container, ()) if container is not None else ()
         return few(map(instance_of, found) if method in registries.BUILDING else found)
 
+    def of_library(self, function: str) -> list[Ref]:
+        """What the program puts into the registries whose items a library's function makes: `timm.create_model`."""
+        names = registries.made_by(function)
+        held = self._all_registries().held if names else {}
+        return [item for name in names for item in held.get(_of_library(name), ())]
+
     # Items that are stored and appended.
 
     def _all_stored(self) -> dict[str, list[_Stored]]:
@@ -222,6 +228,11 @@ class Contents:
                 [item for items in self._all_stored().values() for item in items]
             )
         return self._registries
+
+
+def _of_library(name: str) -> Container:
+    """A registry that a library keeps."""
+    return Container("", "", name)
 
 
 def _class_of(ref: Ref) -> Ref:
@@ -337,6 +348,9 @@ class _Finder:
                     self._put_by(Scope(method.path, method.name), called, scope, items)
             elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE) and last in registries.REGISTERING and receiver:
                 self._hold(self._homes.container(receiver, scope), items)
+                self._hold(_of_library(receiver.rpartition(".")[2]), items)
+            elif ref.kind == EXTERNAL and registries.put_by(ref.name):
+                self._hold(_of_library(registries.put_by(ref.name)), items)
 
     def _put_by(self, function: Scope, receiver: str, scope: Scope, items: list[Ref]) -> None:
         for stored in self._putting.get(function, ()):

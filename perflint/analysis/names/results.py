@@ -135,6 +135,9 @@ class Results:
         if loaded is not None:
             # What is imported by a name that nobody knows is of the folders that the texts tell, not the machinery's.
             return loaded or (self._resolver.imports.below_texts(scope.path) if callee.name in _IMPORTERS else ())
+        registered = self._resolver.contents.of_library(callee.name)
+        if registered:
+            return few([ref for item in registered for ref in self._result(item, value, scope)])
         if callee.name == "builtins.next" and args:
             return self._resolver.elements(args[0], scope, None)
         if callee.name.rpartition(".")[2] in _FACTORIES:

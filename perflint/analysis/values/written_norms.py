@@ -27,8 +27,8 @@ class Moment(NamedTuple):
 
 
 def rms_norm(root: ast.Call, ctx: FileFacts) -> ast.expr | None:
-    """`x` of `x * rsqrt(mean(x ** 2) + eps)`, over its last dimension; None for another root, and where the mean is taken
-    from `x` before: that is a layer norm.
+    """`x` of `x * rsqrt(mean(x ** 2) + eps)`, over its last dimension. None for another root, and for a layer norm:
+    that takes the mean from `x` before.
     """
     moment = _moment_under(root, ctx)
     scaled = _scaled_by(root, ctx) if moment is not None and moment.dim == -1 and not moment.centered else None
@@ -198,7 +198,8 @@ def _is_wanted_for_more(root: ast.Call, ctx: FileFacts) -> bool:
     statement = ctx.tree.statement_of(root)
     if isinstance(statement, ast.Assign) and any(not isinstance(target, ast.Name) for target in statement.targets):
         return statement.value is root
-    return len(list(_uses(root, ctx))) > 2  # noqa: PLR2004 - the root itself, and the one place that reads its name
+    uses = list(_uses(root, ctx))  # the root itself, and where its name is read
+    return len(uses) > 2
 
 
 def _same(left: ast.expr, right: ast.expr, ctx: FileFacts) -> bool:
