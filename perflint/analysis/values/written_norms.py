@@ -189,8 +189,9 @@ def _is_of_pictures(root: ast.Call, ctx: FileFacts) -> bool:
 def _is_spread(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         return [is_constant(item, None) for item in node.slice.elts[-2:]] == [True, True]
-    is_view = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "view"
-    return is_view and [is_constant(item, 1) for item in node.args[-2:]] == [True, True]  # type: ignore[union-attr]
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "view":
+        return False
+    return [is_constant(item, 1) for item in node.args[-2:]] == [True, True]
 
 
 def _is_wanted_for_more(root: ast.Call, ctx: FileFacts) -> bool:
