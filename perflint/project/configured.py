@@ -1,7 +1,8 @@
 """What the configurations of a project name and set: the words of its YAML, JSON and TOML files, scripts and papers.
 
 Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a command; and, of what
-goes by a name like a class, `SlowAgent@17` for the file that names it, by its place: one file names what goes together.
+goes by a name like a class, `SlowAgent@17` for the file that names it, by its place: one file names what goes together;
+`package@` stands for a project that can be installed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from perflint.system.patterns import pattern
+from perflint.torch_model.packages import INSTALLED
 
 #: By these a file is told that says what is run and made; a README has commands.
 CONFIGURED = (
@@ -33,6 +35,9 @@ CONFIGURED = (
 )
 #: These say how a project is installed and checked, and nothing of what it is run with.
 _PACKAGING = frozenset({"pyproject.toml", "setup.cfg", "tox.ini", "perflint.toml"})
+_INSTALLING = ("pyproject.toml", "setup.cfg")
+#: What is installed with them: `[project]`, `[build-system]`, `[tool.poetry]`, `[options]` of setup.cfg.
+_INSTALLED = pattern(rb"(?m)^\s*\[(?:project|build-system|tool\.poetry|tool\.flit\.\w+|options|metadata)\]")
 #: Larger ones hold data, of which a file or two more says nothing new.
 _LARGEST = 256 * 1024
 _MOST = 4000
@@ -57,8 +62,7 @@ class Configured:
     @cached_property
     def _words(self) -> frozenset[str]:
         found: set[bytes] = set()
-        if all(os.path.basename(path) in _PACKAGING for path, _, _ in self.state):  # noqa: PTH119 - thousands of them
-            return frozenset()
+        is_bare = all(os.path.basename(path) in _PACKAGING for path, _, _ in self.state)  # noqa: PTH119 - thousands
         for place, (path, size, _) in enumerate(self.state):
             if size <= _LARGEST:
                 try:
@@ -66,6 +70,10 @@ class Configured:
                         text = file.read()
                 except OSError:
                     continue  # gone since it was found: it names nothing
+                if path.endswith(_INSTALLING) and _INSTALLED.search(text):
+                    found.add(INSTALLED.encode("ascii"))
+                if is_bare:
+                    continue
                 found.update(_WORD.findall(text))
                 found.update(_settings(path, text))
                 if not path.endswith(_PAPERS):

@@ -84,14 +84,57 @@ def test_what_trains_by_itself_is_there_for_users_where_an_inner_package_is_publ
     assert heats(linked, "Model.forward", "Exported.forward", "Kept.forward") == [heat, "once", "once"]
 
 
-def test_what_a_package_brings_in_itself_is_public() -> None:
+@pytest.mark.parametrize(
+    ("configured", "heat"), [({"readme"}, "once"), ({"readme", "package@"}, "step"), (set(), "step")]
+)
+def test_what_a_package_brings_in_itself_is_public_where_others_can_install_it(configured: set[str], heat: str) -> None:
     linked = program(
+        configured=frozenset(configured),
         train=TRAIN.format(imports="from zoo.parts import Used", made="Used()"),
         zoo__INIT="from . import parts\n",
         zoo__parts__INIT="from .layers import Used, Offered\n",
         zoo__parts__layers=module("Used", "Offered", "Kept"),
     )
-    assert heats(linked, "Offered.forward", "Kept.forward") == ["step", "once"]
+    assert heats(linked, "Offered.forward", "Kept.forward") == [heat, "once"]
+
+
+SPEECH = """
+import pytorch_lightning as pl
+from torch import nn
+
+class Net(pl.LightningModule):
+    def training_step(self, batch, index):
+        return self.decode(batch)
+
+    def decode(self, x):
+        return x
+
+    def search_in_beams(self):
+        self.decode = Beams()
+
+    def configure_optimizers(self):
+        return make(self)
+
+class Beams(nn.Module):
+    def forward(self, x):
+        return x
+
+def make(net):
+    return net
+
+def train():
+    net = Net()MORE
+    pl.Trainer().fit(net)
+
+if __name__ == "__main__":
+    train()
+"""
+
+
+@pytest.mark.parametrize(("more", "heat"), [("", "once"), ("\n    net.search_in_beams()", "step")])
+def test_a_framework_calls_the_methods_of_its_own_and_no_others(more: str, heat: str) -> None:
+    linked = program(train=SPEECH.replace("MORE", more))
+    assert heats(linked, "Beams.forward", "Net.training_step") == [heat, "step"]
 
 
 RUNNER = """

@@ -23,7 +23,10 @@ LITERALS = [None, True, False, 0, 1, 2, -3, "", "a", "train"]
 COUNTED = st.sets(st.sampled_from(range(len(LITERALS))), max_size=4).map(
     lambda places: of(*[LITERALS[place] for place in places])
 )
-POSSIBLE = st.one_of(COUNTED, st.sampled_from([BOTTOM, TOP, SOMETHING, *map(of, range(9))]))
+TYPED = st.sets(st.sampled_from(["Tensor", "str", "nets.py:Net", "NoneType"]), min_size=1).map(
+    lambda types: SOMETHING.typed(*types)
+)
+POSSIBLE = st.one_of(COUNTED, st.sampled_from([BOTTOM, TOP, SOMETHING, *map(of, range(9))]), TYPED)
 NAMES = ("x", "y", "z")
 LEAVES = st.one_of(st.sampled_from(NAMES), st.sampled_from([repr(item) for item in LITERALS]))
 

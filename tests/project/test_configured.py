@@ -10,6 +10,7 @@ from perflint.cli.app import run
 from perflint.project.configured import Configured
 from perflint.project.discovery import discover
 from perflint.project.settings import Settings
+from perflint.torch_model.packages import INSTALLED
 
 NETS = """from torch import nn
 
@@ -81,5 +82,7 @@ def test_how_a_project_is_installed_says_nothing_of_what_it_is_run_with(tmp_path
     packaging, run_with = tmp_path / "pyproject.toml", tmp_path / "small.yaml"
     packaging.write_text('[project]\nname = "nets"\n')
     run_with.write_text("net: Small\n")
+    assert Configured([str(packaging)])() == frozenset({INSTALLED})
+    assert {"Small", "nets", INSTALLED} <= Configured([str(packaging), str(run_with)])()
+    packaging.write_text("[tool.ruff]\nline-length = 120\n")
     assert Configured([str(packaging)])() == frozenset()
-    assert {"Small", "nets"} <= Configured([str(packaging), str(run_with)])()

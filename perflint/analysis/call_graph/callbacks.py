@@ -30,6 +30,9 @@ _HOOKS = frameworks.FORWARD_HOOKS | frameworks.BACKWARD_HOOKS | frameworks.OPTIM
 _IGNITE_ENGINES = {name.rpartition(".")[2] for name in frameworks.IGNITE_ENGINES}
 #: How it is told that an engine of ignite runs a function.
 STEP_OF_ENGINE = "(...) calls it with every batch"
+_OWN_STEP = "training_step"
+#: The role of what autograd runs.
+AUTOGRAD = "autograd"
 _LOADERS = {name.rpartition(".")[2] for name in loaders.LOADERS if name.endswith("DataLoader")}
 REGISTERING = _HOOKS | _IGNITE_ENGINES | _LOADERS | {*frameworks.STEP_TAKERS, *TAKERS, "add_event_handler"}
 #: Said of what users of a class call, where no call of the program shows it.
@@ -85,11 +88,18 @@ class CallbackFinder:
                 self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, sure, last_resort=hook.contract)
         elif name == "forward" and owner.is_module:
             # Nothing of the project may call it (a library of models), yet its users do, every step.
-            text = f"{called}.forward (an nn.Module's forward, {BY_CONTRACT})"
-            self.functions[scope] = FunctionRoot(Heat.STEP, "forward", text, Confidence.MEDIUM, last_resort=True)
+            role, said = "forward", BY_CONTRACT
+            if self._is_trained_otherwise(scope.path, facts.in_class, owner):
+                role, said = "infer", FOR_EACH
+            text = f"{called}.forward (an nn.Module's forward, {said})"
+            self.functions[scope] = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, last_resort=True)
         elif owner.is_autograd and name in ("forward", "backward"):
             text = f"{called}.{name} (an autograd function's {name})"
-            self.functions[scope] = FunctionRoot(Heat.STEP, "autograd", text, Confidence.MEDIUM)
+            self.functions[scope] = FunctionRoot(Heat.STEP, AUTOGRAD, text, Confidence.MEDIUM)
+
+    def _is_trained_otherwise(self, path: str, cls: str, owner: _Owner) -> bool:
+        """Whether a framework trains a module by a step of its own, which calls its `forward` or does not."""
+        return _OWN_STEP in owner.hooks and self.resolver.method(Ref(CLASS, path, cls), _OWN_STEP) is not None
 
     def hook_of(self, scope: Scope, facts: FunctionFacts) -> tuple[str, Hook] | None:
         """The method of a framework's class that a method is, as `LightningModule.setup`, and how often that runs."""

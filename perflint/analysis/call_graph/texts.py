@@ -7,6 +7,7 @@ from functools import cached_property
 
 from perflint.analysis.names.imports import folders_in
 from perflint.ir.summary import Summary
+from perflint.torch_model.packages import INSTALLED
 
 _SEPARATORS = str.maketrans(dict.fromkeys("./:-", " "))
 #: Shorter beginnings and ends of names say nothing.
@@ -27,7 +28,7 @@ class Texts:
         """
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = not self._configured() or self._is_told(_plain(name))
+            known = self._known[name] = self._configured() <= {INSTALLED} or self._is_told(_plain(name))
         return known
 
     def _is_told(self, name: str) -> bool:

@@ -7,6 +7,7 @@ name. In a library everything may be used, by others; so it may where no trainin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
@@ -16,6 +17,8 @@ from perflint.analysis.evidence import STARTING_CALLS, last_name, starts_trainin
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
+from perflint.torch_model.calling_bases import CALLED_BY_BASE
+from perflint.torch_model.packages import INSTALLED
 
 #: What imports modules by texts; what makes objects of classes that texts name; and what runs whatever it finds.
 _IMPORTING = frozenset(
@@ -99,6 +102,7 @@ class Unused:
         configured: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self._resolver = resolver
+        self._configured = configured
         self._references = References(resolver.summaries, resolver.modules, configured)
         self._training = {node_of(scope) for scope in training}
         self._driving = {node_of(scope) for scope in driving}
@@ -106,7 +110,8 @@ class Unused:
         self._files: dict[str, Definitions] = {}
         self._named: dict[Node, frozenset[Node]] = {}
         self._by_text: dict[str, frozenset[Node]] = {}
-        self._open: dict[Node, bool] = {}
+        #: By class, what is called by bases that are known; None where others may call any method.
+        self._calling: dict[Node, list[re.Pattern[str]] | None] = {}
         self._starting: dict[str, tuple[Node, ...]] = {}
 
     def is_unused(self, scope: Scope) -> bool:
@@ -326,10 +331,20 @@ class Unused:
 
     def _is_public(self, path: str) -> bool:
         """Whether others may import what a file says that it exports. A package inside of one that does not bring it
-        in itself exports to its neighbours only, who say what they use of it.
+        in itself exports to its neighbours only, who say what they use of it; so does one of a project that nobody can
+        install.
         """
+        if not self._is_installable:
+            return False
         package = f"{path.rpartition('/')[0]}/__init__.py".lstrip("/")
         return package not in self._references.summaries or package in self._public
+
+    @cached_property
+    def _is_installable(self) -> bool:
+        """Whether others may import of the project at all: it says how it is installed, or nothing is known of that."""
+        words = self._configured()
+        said = any(path.rpartition("/")[2] == "setup.py" for path in self._resolver.summaries)
+        return said or not words or INSTALLED in words
 
     @cached_property
     def _published(self) -> tuple[str, ...]:
@@ -402,37 +417,36 @@ class Unused:
 
     def _reach_methods(self, cls: Node, names: tuple[str, ...], found: _Reached) -> None:
         path, owner = cls
-        is_open = self._is_open(path, owner)
+        if cls not in self._calling:
+            self._calling[cls] = self._calling_bases(path, owner)
+        calling = self._calling[cls]
         for name in names:
             method = path, f"{owner}.{name}"
-            used = found.methods_by_text or name in found.words or name.startswith("__")
-            if used or is_open or method in self._called:
+            used = found.methods_by_text or name in found.words or name.startswith("__") or method in self._called
+            if used or calling is None or any(called.fullmatch(name) for called in calling):
                 found.add((method,), cls)
             else:
                 found.unnamed.setdefault(name, []).append((method, cls))
 
-    def _is_open(self, path: str, owner: str) -> bool:
-        """Whether a base that is not known may call any method of a class."""
-        known = self._open.get((path, owner))
-        if known is None:
-            known = self._open[path, owner] = self._may_be_called(path, owner)
-        return known
+    def _calling_bases(self, path: str, owner: str) -> list[re.Pattern[str]] | None:
+        """What the bases of a class call of it; None where a base that is not known may call any method."""
+        calling: list[re.Pattern[str]] = []
+        for name, facts in self._references.summaries[path].classes.items():
+            if name.partition("~")[0] == owner:
+                cls = Ref(CLASS, path, name)
+                if facts.keywords or not self._has_known_bases(cls):
+                    return None
+                bases = {base.name.rpartition(".")[2] for base in self._resolver.mro(cls) if base.kind == EXTERNAL}
+                calling += [CALLED_BY_BASE[base] for base in sorted(bases & CALLED_BY_BASE.keys())]
+        return calling
 
-    def _may_be_called(self, path: str, owner: str) -> bool:
-        summary = self._references.summaries[path]
-        for name, facts in summary.classes.items():
-            if name.partition("~")[0] == owner and (
-                facts.keywords or not self._has_plain_bases(Ref(CLASS, path, name))
-            ):
-                return True
-        return False
-
-    def _has_plain_bases(self, cls: Ref) -> bool:
+    def _has_known_bases(self, cls: Ref) -> bool:
         bases = self._resolver.mro(cls)
         own = [self._resolver.hierarchy.facts(base) for base in bases if base.kind == CLASS and base.path]
         if sum(len(facts.bases) for facts in own if facts is not None) > len(bases) - 1:
             return False  # one of them cannot be resolved, or is one twice
-        return all(base.name.rpartition(".")[2] in _PLAIN_BASES for base in bases if base.kind == EXTERNAL)
+        outer = {base.name.rpartition(".")[2] for base in bases if base.kind == EXTERNAL}
+        return outer <= _PLAIN_BASES | CALLED_BY_BASE.keys()
 
     # Files.
 

@@ -43,8 +43,6 @@ _LARGEST = 2**31
 _NUMBERS = frozenset({"int", "bool"})
 #: Whose value is written down.
 _WRITTEN = frozenset({"int", "bool", "str", "float"})
-_BUILTIN_TYPES: dict[str, type] = {"int": int, "bool": bool, "str": str, "float": float, "list": list, "tuple": tuple,
-                                   "dict": dict, "set": set, "bytes": bytes}  # fmt: skip
 
 
 def evaluate(value: Value, leaves: Leaves) -> Possible:
@@ -66,7 +64,7 @@ def literal(value: Value) -> Possible:
     if kind == "NoneType":
         return of(None)
     if kind not in _WRITTEN or written is None or (kind == "str" and len(written) >= LONGEST_TEXT):
-        return SOMETHING
+        return SOMETHING.typed(kind) if kind in _WRITTEN else SOMETHING
     return of(written)
 
 
@@ -169,7 +167,7 @@ def _either(value: Value, leaves: Leaves) -> Possible:
 
 
 def _sequence(value: Value, _: Leaves) -> Possible:
-    return SOMETHING.only(TRUE if value[1] else FALSE)
+    return SOMETHING.only(TRUE if value[1] else FALSE).typed("list", "tuple")
 
 
 _FORMS: dict[str, Callable[[Value, Leaves], Possible]] = {
@@ -181,18 +179,16 @@ _FORMS: dict[str, Callable[[Value, Leaves], Possible]] = {
     "arithmetic": _arithmetic,
     "either": _either,
     "seq": _sequence,
-    "map": lambda *_: SOMETHING,
-    "each": lambda *_: SOMETHING,
-    "table": lambda *_: SOMETHING,
-    "lambda": lambda *_: OBJECT,
+    "map": lambda *_: SOMETHING.typed("dict"),
+    "each": lambda *_: SOMETHING.typed("list", "generator", "set"),
+    "table": lambda *_: SOMETHING.typed("dict"),
+    "lambda": lambda *_: OBJECT.typed("function"),
 }
 
 
 def builtin(name: str, args: tuple[Value, ...], leaves: Leaves) -> Possible | None:
     """What a call of a builtin function gives, None where nothing is known of that function."""
     given = [evaluate(item, leaves) for item in args]
-    if name == "isinstance" and len(args) == 2:
-        return _isinstance(given[0], args[1])
     if name == "len" and len(args) == 1:
         return lifted(len, given[0], otherwise=SOMETHING)
     if len(given) == 1 and name in _CONVERSIONS:
@@ -200,23 +196,11 @@ def builtin(name: str, args: tuple[Value, ...], leaves: Leaves) -> Possible | No
     return BOOL if name in ("callable", "issubclass", "hasattr", "any", "all") else None
 
 
-def _isinstance(found: Possible, classes: Value) -> Possible:
-    """By the literal that it is, or because None is an instance of hardly anything."""
-    if found == BOTTOM:
-        return BOTTOM
-    names = classes[1] if type(classes) is tuple and classes[0] == "seq" else (classes,)
-    if found.sorts == {NONE}:
-        is_told = all(type(item) is str and item.rpartition(".")[2] not in ("object", "NoneType") for item in names)
-        return NO if is_told else BOOL
-    types = tuple([_BUILTIN_TYPES[item] for item in names if item in _BUILTIN_TYPES])
-    return lifted(lambda item: isinstance(item, types), found) if len(types) == len(names) else BOOL
-
-
 _CONVERSIONS: dict[str, Callable[[Possible], Possible]] = {
     "bool": lambda found: tested(found.truth),
-    "int": lambda found: lifted(int, found, otherwise=SOMETHING),
-    "str": lambda found: lifted(str, found, otherwise=SOMETHING),
-    "float": lambda _: SOMETHING,
-    "tuple": lambda _: SOMETHING,
-    "list": lambda _: SOMETHING,
+    "int": lambda found: lifted(int, found, otherwise=SOMETHING.typed("int")),
+    "str": lambda found: lifted(str, found, otherwise=SOMETHING.typed("str")),
+    "float": lambda _: SOMETHING.typed("float"),
+    "tuple": lambda _: SOMETHING.typed("tuple"),
+    "list": lambda _: SOMETHING.typed("list"),
 }

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.makings import Making, Makings
+from perflint.analysis.feasibility.one_object import OneObject
 from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
 from perflint.analysis.feasibility.raising import Place
 from perflint.analysis.feasibility.values import Values
@@ -52,6 +53,7 @@ class Paths:
         self._ways = ways
         self._makings = makings
         self._raising = values.raising
+        self._one_object = OneObject(values.resolver)
         self._unmade: dict[tuple[Ref, World], Blocked | None] = {}
 
     def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat, place: Place) -> Feasibility:
@@ -60,7 +62,7 @@ class Paths:
         """
         if self._raising.before(scope, place):
             return INFEASIBLE
-        if heat < Heat.STEP:
+        if heat <= Heat.ONCE:
             return self._within(scope, conditions)
         printed = self._ways.printed(scope, context)
         is_handed = self._is_handed(printed.calls) and self._has_its_mode(printed, scope, conditions)
@@ -117,6 +119,8 @@ class Paths:
         """
         if any(self._raising.before(edge.caller, self._place_of(edge)) for edge in calls):
             return False
+        if not self._one_object.may_run(calls):
+            return False
         return all(self._may_be_handed(edge, calls[place + 1 :]) for place, edge in enumerate(calls))
 
     def _place_of(self, edge: Edge) -> Place:
@@ -127,8 +131,10 @@ class Paths:
 
     def _may_be_handed(self, edge: Edge, outer: Calls) -> bool:
         name = self._values.passing.facts(edge.caller).calls[edge.index].func if edge.index >= 0 else None
-        if type(name) is not str or "." in name or not outer:
+        if type(name) is not str or not outer:
             return True
+        if "." in name:
+            return self._one_object.may_hold(name, edge, self._kept(name, edge.caller, outer))
         passed = self._handed(name, edge.caller, outer)
         if passed is None:
             return True
@@ -158,11 +164,16 @@ class Paths:
         further = None
         if type(value) is str and "." not in value:
             further = self._handed(value, scope, outer)
-        elif type(value) is str and value.startswith("self.") and value.count(".") == 1:
-            entry = next((call for call in outer if call.callee == scope and call.index >= 0), None)
-            kept = self._values.receivers.attribute(value, entry) if entry is not None else None
-            further = [kept] if kept is not None else None
+        elif type(value) is str:
+            further = self._kept(value, scope, outer) or None
         return [(value, scope)] if further is None else further
+
+    def _kept(self, value: str, scope: Scope, outer: Calls) -> list[tuple[Value, Scope]]:
+        """What `self.attribute` holds in a method of the object that a way is of, as far as that is told."""
+        if not value.startswith("self.") or value.count(".") != 1:
+            return []
+        entry = next((call for call in outer if call.callee == scope and call.index >= 0), None)
+        return self._values.receivers.attribute(value, entry) if entry is not None else []
 
     def _blocked(self, calls: Calls, scope: Scope, conditions: Conditions, world: World) -> Blocked | None:
         """The first condition on a way that does not hold, with where it is asked."""

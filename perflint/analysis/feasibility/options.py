@@ -174,6 +174,27 @@ def field_place(facts: ClassFacts, name: str) -> int | None:
     return names.index(name) if name in names else None
 
 
+def typer_default(default: Value) -> Value:
+    """What `fast: bool = typer.Option(False)` is by default; None for what is no such option."""
+    if type(default) is tuple and default[0] == "call" and last_name(default[1]) in ("Option", "Argument"):
+        return default[2][0] if default[2] else None
+    return None
+
+
+def given_for_field(
+    facts: FunctionFacts, index: int, call: CallFacts, name: str, place: int | None
+) -> tuple[Value, ...]:
+    """What a call of a function that makes a record gives one of its fields; nothing where it leaves it out."""
+    keywords = dict(call.keywords)
+    if name in keywords:
+        key, value = name, keywords[name]
+    elif place is not None and place < len(call.args):
+        key, value = str(place), call.args[place]
+    else:
+        return ()
+    return facts.computed.get(f"#{index}:{key}", (value,))
+
+
 def _makes_record(decorator: Value) -> bool:
     return (
         last_name(decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator)
@@ -205,3 +226,13 @@ def _default(call: CallFacts) -> Value:
         return _FLAGS[action]
     is_positional = not any(_is_text(item) and item[2].startswith("-") for item in call.args)
     return None if is_positional or given.get("required") == _ON else _NONE
+
+
+def is_command_line(dotted: str) -> bool:
+    """Whether what is called so in full gives the options of a command line: `ArgumentParser.parse_args`."""
+    return ("arse" in dotted and "args" in dotted) or dotted == "argparse.Namespace"
+
+
+def is_configuration(base: str) -> bool:
+    """Whether a dotted name is one that configurations go by: `cfg.model`, `self.train_cfg`."""
+    return any(part in CONFIG_NAMES or part.endswith(("_cfg", "_config")) for part in base.split("."))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.callbacks import AUTOGRAD
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.handing import place_of_rest
 from perflint.analysis.evidence import last_name
@@ -66,8 +67,9 @@ class Passing:
         return self._resolver.summaries[scope.path].functions[scope.function]
 
     def callers(self, scope: Scope) -> list[Edge]:
-        """The calls that may be of a function, but those of tests: those that surely are, those of what it overrides,
-        for they may be of an object that has this one, and those by its name of which nobody can tell what they call.
+        """The calls that may be of a function, but those of tests and of code that no run comes to: those that surely
+        are, those of what it overrides, for they may be of an object that has this one, and those by its name of which
+        nobody can tell what they call.
         """
         known = self._callers.get(scope)
         if known is None:
@@ -86,7 +88,9 @@ class Passing:
             yield from self._by_name(scope, facts)
 
     def _seen(self, scope: Scope) -> Iterator[Edge]:
-        return (edge for edge in self._graph.incoming.get(scope, ()) if edge.caller.path not in self._resolver.tests)
+        for edge in self._graph.incoming.get(scope, ()):
+            if edge.caller.path not in self._resolver.tests and edge.caller not in self._roots.unused:
+                yield edge
 
     def _by_name(self, scope: Scope, facts: FunctionFacts) -> Iterator[Edge]:
         """Of objects that are called, those that are given one of the options of this one's `forward`."""
@@ -124,15 +128,20 @@ class Passing:
             ]
         return known
 
+    def is_open(self, scope: Scope) -> bool:
+        """Whether users of the program, or decorators, may call a function with whatever they like."""
+        return self._is_decorated(scope) or self._library.is_open(scope)
+
     def is_called_unseen(self, scope: Scope) -> bool:
         """Whether a function may be called with what nobody sees: by a framework, a decorator, or by a name that
         is not written down.
         """
         facts = self.facts(scope)
         root = self._roots.functions.get(scope)
-        if self._is_decorated(scope) or self._library.is_open(scope):
+        if self.is_open(scope):
             return True
-        if root is not None and (not (root.last_resort or root.by_name) or self._has_no_sure_call(scope)):
+        is_told = root is not None and (root.last_resort or root.by_name or root.role == AUTOGRAD)
+        if root is not None and (not is_told or self._has_no_sure_call(scope)):
             return True
         if not facts.in_class or facts.name == "__init__":
             return False
@@ -172,7 +181,7 @@ class Passing:
         for key, value in call.keywords:
             if key == name:
                 return self._written(caller, edge.index, name, value)
-        place = _place(facts, name)
+        place = place_of(facts, name)
         spreads = any(key == SPREAD for key, _ in call.keywords)
         if place is not None:
             if spreads and not place < place_of_rest(call, caller) < len(call.args):
@@ -218,12 +227,12 @@ class Passing:
         if facts.name == "__init__" and last_name(call.func) != "__init__":
             refs = self._resolver.refs(call.func, edge.caller)
             return bool(refs) and all(ref.kind == CLASS for ref in refs)
-        if last_name(call.func) != facts.name:
+        if last_name(call.func) != facts.name and not _applies(call.func, facts):
             return self._is_of_instance(call, edge, facts)
         if owner == "self":
             # `self.step = partial(step, exact=True)`
             return bool(facts.in_class) and not self._is_held(edge.caller, facts.name)
-        if not facts.in_class or not owner:
+        if not facts.in_class or not owner or _applies(call.func, facts):
             return True
         if {"staticmethod", "classmethod"}.isdisjoint([item for item in facts.decorators if isinstance(item, str)]):
             return not any(ref.kind == CLASS for ref in self._resolver.refs(owner, edge.caller))
@@ -248,16 +257,26 @@ def own_parameters(facts: FunctionFacts) -> list[Param]:
     return params[1:] if facts.in_class and "staticmethod" not in facts.decorators else params
 
 
+def default_of(facts: FunctionFacts, name: str) -> Value:
+    """The default of a parameter, as it is written."""
+    return next((param.default for param in own_parameters(facts) if param.name.lstrip("=") == name), None)
+
+
 def _default(facts: FunctionFacts, name: str) -> Value:
     """The default of a parameter where it is a literal, which is the same wherever it is written."""
-    found = next((param.default for param in own_parameters(facts) if param.name.lstrip("=") == name), None)
+    found = default_of(facts, name)
     return found if type(found) is tuple and found[0] == "const" else None
 
 
-def _place(facts: FunctionFacts, name: str) -> int | None:
+def place_of(facts: FunctionFacts, name: str) -> int | None:
     """Which positional argument a parameter is, None for one that is given by its name alone."""
     names = [param.name for param in own_parameters(facts) if not param.name.startswith("=")]
     return names.index(name) if name in names else None
+
+
+def _applies(func: Value, facts: FunctionFacts) -> bool:
+    """Whether a call runs the `forward` of an autograd function, whose context stands in for its object."""
+    return facts.name == "forward" and bool(facts.in_class) and last_name(func) == "apply"
 
 
 def _passes_on(decorator: str) -> bool:

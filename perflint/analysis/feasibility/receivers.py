@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.parameters import own_parameters
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, SPREAD, Value
+
+#: What something is, in the notation of summaries, and where that is written.
+Written: TypeAlias = "tuple[Value, Scope]"
+#: What calling an object runs.
+_CALLED = ("forward", "__call__")
+#: From how many functions out an object is handed over.
+_DEEPEST = 4
 
 
 class Receivers:
@@ -15,24 +24,45 @@ class Receivers:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
 
-    def attribute(self, dotted: str, edge: Edge) -> tuple[Value, Scope] | None:
-        """What `self.attribute` is in a method that the call of `edge` runs, with where it is written; None where that
-        is not plain to see: the constructor keeps a parameter in it, and the object is made by one call.
+    def attribute(self, dotted: str, edge: Edge) -> list[Written]:
+        """What `self.attribute` is in a method that the call of `edge` runs, with where it is written; nothing where
+        that is not plain to see: the constructor keeps a parameter in it, and all calls that make the object are seen.
         """
-        call = self._resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-        base, _, _ = call.func.rpartition(".") if type(call.func) is str else ("", "", "")
-        made = self._resolver.written.definitions(base, edge.caller) if base and base != "self" else []
-        if len(made) != 1:
-            return None
-        making, where = made[0]
-        if type(making) is not tuple or making[0] != "call":
-            return None
-        refs = self._resolver.refs(making[1], where)
-        if len(refs) != 1 or refs[0].kind != CLASS or not refs[0].path:
-            return None
-        return self._kept(dotted.removeprefix("self."), refs[0], making, where)
+        func = self._resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index].func
+        name = edge.callee.function.rpartition(".")[2]
+        if type(func) is not str or func in ("self", f"self.{name}"):
+            return []
+        base = func.removesuffix(f".{name}") if func.endswith(f".{name}") or name not in _CALLED else func
+        found: list[Written] = []
+        for making, where in self._makings(base, edge.caller, _DEEPEST) or ():
+            refs = self._resolver.refs(making[1], where)
+            is_told = len(refs) == 1 and refs[0].kind == CLASS and bool(refs[0].path)
+            kept = self._kept(dotted.removeprefix("self."), refs[0], making, where) if is_told else None
+            if kept is None:
+                return []
+            found.append(kept)
+        return found
 
-    def _kept(self, attribute: str, cls: Ref, making: Value, where: Scope) -> tuple[Value, Scope] | None:
+    def _makings(self, dotted: str, scope: Scope, deepest: int) -> list[Written] | None:
+        """The calls that make what goes by a name, here or where it is handed over from; None where it may be more."""
+        facts = self._resolver.nesting.function(scope)
+        given = self._resolver.written.definitions(dotted, scope)
+        if not given and dotted in self._resolver.nesting.positions(facts) and self._resolver.param_values is not None:
+            given = self._resolver.param_values(scope, dotted)
+        found: list[Written] = []
+        for value, where in given:
+            if type(value) is tuple and value[0] == "call":
+                found.append((value, where))
+            elif type(value) is str and (value, where) != (dotted, scope) and deepest > 0:
+                further = self._makings(value, where, deepest - 1)
+                if further is None:
+                    return None
+                found += further
+            else:
+                return None
+        return found or None
+
+    def _kept(self, attribute: str, cls: Ref, making: Value, where: Scope) -> Written | None:
         """What a call that makes an object gives for the parameter that the constructor keeps in an attribute."""
         method = self._resolver.method(Ref(INSTANCE, cls.path, cls.name), "__init__")
         facts = self._resolver.hierarchy.facts(cls)

@@ -10,14 +10,39 @@ from collections.abc import Callable, Iterable
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.attribute_values import begun, receiver_of, values_of
+from perflint.analysis.feasibility.elements import Elements
 from perflint.analysis.feasibility.evaluate import builtin, evaluate
 from perflint.analysis.feasibility.fixpoint import Fixpoint
-from perflint.analysis.feasibility.lattice import BOTTOM, NO, NONE, OBJECT, SOMETHING, TOP, YES, Possible, joined, of
-from perflint.analysis.feasibility.options import CONFIG_NAMES, LOADS, OPTION_NAMES, Options, field_place
+from perflint.analysis.feasibility.lattice import (
+    BOTTOM,
+    NO,
+    NONE,
+    OBJECT,
+    SOMETHING,
+    TOP,
+    YES,
+    Possible,
+    joined,
+    of,
+    switched,
+)
+from perflint.analysis.feasibility.options import (
+    LOADS,
+    OPTION_NAMES,
+    Options,
+    field_place,
+    given_for_field,
+    is_command_line,
+    is_configuration,
+    typer_default,
+)
 from perflint.analysis.feasibility.parameters import Passed, Passing
 from perflint.analysis.feasibility.presence import Presence
 from perflint.analysis.feasibility.raising import Raising
 from perflint.analysis.feasibility.receivers import Receivers
+from perflint.analysis.feasibility.types import A_TENSOR, GIVING_TENSORS, TENSOR_TYPES, Types
+from perflint.analysis.feasibility.unseen_makers import UnseenMakers
 from perflint.analysis.feasibility.worlds import Frame, World
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_property
@@ -33,8 +58,8 @@ from perflint.analysis.names.refs import (
     Scope,
 )
 from perflint.analysis.names.resolver import Resolver
-from perflint.ir.computed import COVERS, written
-from perflint.ir.summary import MODULE, CallFacts, ClassFacts, FunctionFacts, Param, Value
+from perflint.ir.computed import written
+from perflint.ir.summary import MODULE, FunctionFacts, Param, Value
 from perflint.torch_model import hardware
 
 #: Past so many calls what they pass is not asked.
@@ -60,13 +85,16 @@ class Values:
         torch: tuple[int, int] | None,
         configured: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
-        self._resolver = resolver
+        self.resolver = resolver
         self._torch = torch
         self.options = Options(resolver, configured)
         self.passing = Passing(resolver, graph, roots)
+        self._makers = UnseenMakers(resolver, graph, self.options, self.passing)
         self.receivers = Receivers(resolver)
         self.presence = Presence(resolver, self.options)
         self.raising = Raising(resolver, graph, self.presence)
+        self._types = Types(resolver)
+        self._elements = Elements(resolver, self.passing)
         self._fixpoint = Fixpoint()
 
     def of(self, value: Value, scope: Scope, world: World, frame: Frame | None = None) -> Possible:
@@ -89,19 +117,21 @@ class Values:
         form = leaf[0]
         if form == "call":
             return self._call(leaf, scope, world, frame)
-        return self._item(leaf, scope, world) if form == "item" else TOP
+        if form == "item":
+            return A_TENSOR if self._is_tensor(leaf[1], scope, world, frame) else self._item(leaf, scope, world)
+        return TOP
 
     def refs(self, value: Value, scope: Scope) -> Refs:
-        return self._resolver.refs(value, scope)
+        return self.resolver.refs(value, scope)
 
     def class_around(self, scope: Scope) -> Ref | None:
         """The class that a method stands in."""
-        cls = self._resolver.nesting.enclosing_class(scope)
+        cls = self.resolver.nesting.enclosing_class(scope)
         return cls if cls.name else None
 
     def parameter_of(self, name: str, scope: Scope) -> Scope | None:
         """The function around that a name is a parameter of, and nothing else."""
-        nesting = self._resolver.nesting
+        nesting = self.resolver.nesting
         for where, facts in nesting.scopes(scope):
             bound = name in facts.binds or name in facts.computed or name in facts.unclear
             if name in nesting.positions(facts):
@@ -113,7 +143,7 @@ class Values:
     # Names.
 
     def _name(self, name: str, scope: Scope, world: World, frame: Frame | None) -> Possible:
-        nesting = self._resolver.nesting
+        nesting = self.resolver.nesting
         for where, facts in nesting.scopes(scope):
             inside = frame if where == scope else None
             is_parameter = name in nesting.positions(facts)
@@ -129,21 +159,21 @@ class Values:
     def _held(self, name: str, scope: Scope, facts: FunctionFacts, world: World, frame: Frame | None) -> Possible:
         """What a name of a function, or of a module, is given there."""
         values = written(facts.binds.get(name, ()), facts.computed.get(name, ()))
-        found = self._any_of([(_begun(value), scope) for value in values], world, frame)
-        if name in facts.unclear and name not in facts.computed:
+        turns, iterated = self._elements.of_turns(name, scope, facts)
+        found = self._any_of([(begun(value), scope) for value in values if value not in iterated], world, frame)
+        if (name in facts.unclear and name not in facts.computed) or turns is None:
             found |= SOMETHING
-        if any(name in loop.targets for loop in facts.loops):
-            found |= SOMETHING
+        found |= self._any_of(turns or (), world)
         if scope.function == MODULE:
             found |= self._imported(name, scope.path, world)
             return found | self._from_outside(name, world)
-        index = self._resolver.nesting.positions(facts).get(name)
+        index = self.resolver.nesting.positions(facts).get(name)
         return (
             found if index is None else found | self._parameter(facts.params[index], index, scope, facts, world, frame)
         )
 
     def _global(self, name: str, path: str, world: World) -> Possible:
-        summary = self._resolver.summaries[path]
+        summary = self.resolver.summaries[path]
         if name in summary.functions or name in summary.classes:
             return OBJECT
         if name in summary.imports:
@@ -152,15 +182,15 @@ class Values:
 
     def _imported(self, name: str, path: str, world: World) -> Possible:
         """What a name is imported as; nothing where it is not."""
-        target = self._resolver.summaries[path].imports.get(name)
+        target = self.resolver.summaries[path].imports.get(name)
         if target is None:
             return BOTTOM
-        modules = self._resolver.modules
+        modules = self.resolver.modules
         module, _, last = modules.absolute(target, path).rpartition(".")
         other = modules.find(module, path) if module else None
         if other is None or other == path:
             return OBJECT
-        facts = self._resolver.summaries[other].functions[MODULE]
+        facts = self.resolver.summaries[other].functions[MODULE]
         if last in facts.binds or last in facts.computed:
             return self._name(last, Scope(other, MODULE), world, None)
         return OBJECT
@@ -189,6 +219,8 @@ class Values:
         if len(callers) > _MOST_CALLERS:
             return TOP
         is_unseen = not callers or self.passing.is_called_unseen(scope)
+        if not callers and param.default is not None and self._makers.never_pass(scope, facts, name):
+            return self._default(param, scope, facts, world)
         found = self._unseen(param, scope, facts, world) if is_unseen else BOTTOM
         for edge in callers:
             if found == TOP:
@@ -216,20 +248,10 @@ class Values:
             return TOP if world is not World.BY_DEFAULT else switched(self.of(option, Scope(scope.path, MODULE), world))
         if param.default is None:
             return TOP
-        default = param.default
-        if (
-            type(default) is tuple
-            and default[0] == "call"
-            and last_name(default[1]) in ("Option", "Argument")
-            and default[2]
-        ):
-            # `fast: bool = typer.Option(False)`
-            return (
-                TOP
-                if world is not World.BY_DEFAULT
-                else switched(self.of(default[2][0], Scope(scope.path, MODULE), world))
-            )
-        return self.of(default, Scope(scope.path, facts.owner or MODULE), world)
+        option = typer_default(param.default)
+        if option is not None:
+            return TOP if world is not World.BY_DEFAULT else switched(self.of(option, Scope(scope.path, MODULE), world))
+        return self.of(param.default, Scope(scope.path, facts.owner or MODULE), world)
 
     def _unseen(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
         """What a parameter is where nobody sees the call."""
@@ -245,10 +267,10 @@ class Values:
         if dotted == "self.training" and world in _OF_A_MODE:
             return _OF_A_MODE[world]
         if base in ("self", "cls"):
-            cls = self._resolver.nesting.enclosing_class(scope)
+            cls = self.resolver.nesting.enclosing_class(scope)
             return self._attribute(cls, name, world) if cls.name else TOP
         # What a file gives under the name of options are those of an earlier run.
-        refs = [ref for ref in self._resolver.refs(base, scope) if ref.name not in LOADS]
+        refs = [ref for ref in self.resolver.refs(base, scope) if ref.name not in LOADS]
         if not refs:
             return self._option(name, base, scope, world)
         return joined([self._of_ref(ref, name, scope, world) for ref in refs])
@@ -257,12 +279,12 @@ class Values:
         if ref.kind in (INSTANCE, CLASS) and ref.path:
             return self._attribute(Ref(CLASS, ref.path, ref.name), name, world)
         if ref.kind == MODULE_REF:
-            facts = self._resolver.summaries[ref.path].functions[MODULE]
+            facts = self.resolver.summaries[ref.path].functions[MODULE]
             held = name in facts.binds or name in facts.computed
             return self._name(name, Scope(ref.path, MODULE), world, None) if held else TOP
         if ref.kind == EXTERNAL:
             return SOMETHING if ref.name.startswith("torch") else TOP
-        if ref.kind == EXTERNAL_INSTANCE and _is_command_line(ref.name):
+        if ref.kind == EXTERNAL_INSTANCE and is_command_line(ref.name):
             return self._parsed(name, scope, world)
         return TOP
 
@@ -270,7 +292,7 @@ class Values:
         """An attribute of what nobody can tell: an option where it goes by the name of options."""
         if base.rpartition(".")[2] in OPTION_NAMES:
             return self._parsed(name, scope, world)
-        return self._configured(name) if world is World.BY_DEFAULT and _is_configuration(base) else TOP
+        return self._configured(name) if world is World.BY_DEFAULT and is_configuration(base) else TOP
 
     def _configured(self, name: str) -> Possible:
         """What the configuration files of the project make of an option: anything, where none has it off."""
@@ -297,22 +319,24 @@ class Values:
         return self._fixpoint.ask(("attribute", cls, name, world), lambda: self._of_class(cls, name, world))
 
     def _of_class(self, cls: Ref, name: str, world: World) -> Possible:
-        hierarchy = self._resolver.hierarchy
+        hierarchy = self.resolver.hierarchy
         found = BOTTOM
         declared = given = False
-        for owner in (*self._resolver.mro(cls), *hierarchy.below(cls)):
+        for owner in (*self.resolver.mro(cls), *hierarchy.below(cls)):
             facts = hierarchy.facts(owner)
             if facts is None:
                 continue
-            method = self._resolver.summaries[owner.path].functions.get(f"{owner.name}.{name}")
+            method = self.resolver.summaries[owner.path].functions.get(f"{owner.name}.{name}")
             if method is not None:
                 return TOP if is_property(method) else OBJECT
             declared = declared or name in facts.annotations
-            values = _values_of(facts, owner, name)
+            values = values_of(facts, owner, name)
             found |= self._any_of(values, world)
             if name in facts.unclear:
                 found |= SOMETHING
-            given = given or bool(values) or name in facts.unclear
+            registered = list(self._types.registered(owner, name))
+            found = joined([found, *registered])
+            given = given or bool(values) or name in facts.unclear or bool(registered)
         if declared and self.options.is_record(cls):
             known = switched(found) if given else None
             return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, known)
@@ -322,35 +346,22 @@ class Values:
 
     def _is_set_unseen(self, cls: Ref) -> bool:
         """Whether the files of a class set attributes by names that are computed."""
-        paths = {base.path for base in self._resolver.mro(cls) if base.path}
+        paths = {base.path for base in self.resolver.mro(cls) if base.path}
         return any(self.presence.mentions(path, _SETTING) for path in paths)
 
     def _field(self, cls: Ref, name: str, world: World, default: Possible | None) -> Possible:
         """A field of a record: its default, where it has one, and what the program makes of it elsewhere."""
-        owner = self._resolver.hierarchy.facts(cls)
+        owner = self.resolver.hierarchy.facts(cls)
         place = field_place(owner, name) if owner is not None else None
         values = [
             (value, scope)
             for scope, index, call in self.options.makings(cls)
-            for value in self._given_for_field(scope, index, call, name, place)
+            for value in given_for_field(self.passing.facts(scope), index, call, name, place)
         ]
         if default is None and not values:
             return TOP
         given = self._any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
         return self._unless_configured(given, name)
-
-    def _given_for_field(
-        self, scope: Scope, index: int, call: CallFacts, name: str, place: int | None
-    ) -> tuple[Value, ...]:
-        """What a call that makes a record gives one of its fields; nothing where it leaves it out."""
-        keywords = dict(call.keywords)
-        if name in keywords:
-            key, value = name, keywords[name]
-        elif place is not None and place < len(call.args):
-            key, value = str(place), call.args[place]
-        else:
-            return ()
-        return self.passing.facts(scope).computed.get(f"#{index}:{key}", (value,))
 
     # Calls and items.
 
@@ -363,6 +374,8 @@ class Values:
                 return of(known)
             if func == "hasattr" and len(args) == 2:
                 return self.presence.of_attribute(args[0], args[1], scope)
+            if func == "isinstance" and len(args) == 2:
+                return self._types.is_instance(self.of(args[0], scope, world, frame), args[1], scope)
             if func == "getattr" and len(args) > 1:
                 return self._got(args, scope, world, frame)
             if "." not in func:
@@ -376,14 +389,22 @@ class Values:
                     return self._set(args, scope)
                 key = ("looked up", base, args, scope, world, frame)
                 return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
+        if name in GIVING_TENSORS and self._is_tensor(receiver_of(func), scope, world, frame):
+            return A_TENSOR
         return TOP if name in _MAY_BE_NONE else self._returned(func, scope, world)
+
+    def _is_tensor(self, value: Value, scope: Scope, world: World, frame: Frame | None) -> bool:
+        if type(value) is str and value.endswith(".saved_tensors"):
+            return True  # of what autograd keeps, each is one
+        types = self.of(value, scope, world, frame).types if value is not None else None
+        return types is not None and types <= TENSOR_TYPES
 
     def _returned(self, func: Value, scope: Scope, world: World) -> Possible:
         """What calling a function of the project gives is told by its returns, as far as they may be None."""
-        refs = self._resolver.refs(func, scope)
+        refs = self.resolver.refs(func, scope)
         for ref in refs:
             if ref.kind == FUNCTION:
-                facts = self._resolver.summaries[ref.path].functions[ref.name]
+                facts = self.resolver.summaries[ref.path].functions[ref.name]
                 if not facts.returns or facts.is_generator or ("const", "NoneType", None) in facts.returns:
                     return TOP
                 where = Scope(ref.path, ref.name)
@@ -393,7 +414,7 @@ class Values:
                     return TOP
             elif ref.kind == INSTANCE:
                 return SOMETHING
-        return SOMETHING
+        return self._types.made(refs)
 
     def _got(self, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None) -> Possible:
         """`getattr(config, "name", default)`"""
@@ -408,7 +429,7 @@ class Values:
     def _is_told(self, dotted: str, scope: Scope) -> bool:
         """Whether anything but a default tells what an attribute is."""
         base, _, name = dotted.rpartition(".")
-        if base in ("self", "cls") or hardware.value_of(dotted) is not None or self._resolver.refs(base, scope):
+        if base in ("self", "cls") or hardware.value_of(dotted) is not None or self.resolver.refs(base, scope):
             return True
         return base.rpartition(".")[2] in OPTION_NAMES and bool(self.options.defaults(name, scope.path))
 
@@ -416,7 +437,7 @@ class Values:
         self, base: str, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None
     ) -> Possible:
         """`kwargs.get("name", default)` of what `**kwargs` takes."""
-        facts = self._resolver.nesting.function(scope)
+        facts = self.resolver.nesting.function(scope)
         key = args[0]
         is_text = type(key) is tuple and key[:2] == ("const", "str") and key[2]
         if not is_text or all(param.name != f"**{base}" for param in facts.params) or base in facts.binds:
@@ -442,7 +463,7 @@ class Values:
         """`self.train_cfg.get("fast", False)` of what is given from outside of the code."""
         key = args[0]
         is_text = type(key) is tuple and key[:2] == ("const", "str") and key[2]
-        return bool(is_text) and _is_configuration(base) and not self._resolver.refs(base, scope)
+        return bool(is_text) and is_configuration(base) and not self.resolver.refs(base, scope)
 
     def _set(self, args: tuple[Value, ...], scope: Scope) -> Possible:
         """What a key of a configuration gives by default: what anything sets under that key, and its default there
@@ -460,49 +481,12 @@ class Values:
         """
         _, base, key = item
         if type(base) is str and type(key) is str and world is World.BY_DEFAULT:
-            refs = self._resolver.refs(base, scope)
+            refs = self.resolver.refs(base, scope)
             if any(ref.kind == EXTERNAL_INSTANCE and ref.name == "builtins.vars" for ref in refs):
                 return self._parsed(key, scope, world)
         if type(base) is not str or "." in base:
             return TOP if type(key) is str else SOMETHING
-        facts = self._resolver.nesting.function(scope)
+        facts = self.resolver.nesting.function(scope)
         if any(base in loop.targets for loop in facts.loops) or type(key) is not str:
             return SOMETHING
         return TOP
-
-
-def _values_of(facts: ClassFacts, owner: Ref, name: str) -> list[tuple[Value, Scope]]:
-    """What an attribute is given by the class itself, each with where it is written."""
-    plain, computed = facts.attributes.get(name, ()), facts.computed.get(name, ())
-    covered = {(item[1], where) for item, where in computed if type(item) is tuple and item[0] == COVERS}
-    told = [item for item in computed if type(item[0]) is not tuple or item[0][0] != COVERS]
-    left = [item for item in plain if item not in covered]
-    return [
-        (_begun(value) if where != owner.name else value, Scope(owner.path, where)) for value, where in (*told, *left)
-    ]
-
-
-def _begun(value: Value) -> Value:
-    """What a name is bound to, unless it is an empty list or tuple: nobody makes one that stays empty, and what fills
-    it (`.extend`, an item of another name) need not stand here.
-    """
-    return None if value == ("seq", ()) else value
-
-
-def _is_command_line(dotted: str) -> bool:
-    """Whether what is called so in full gives the options of a command line: `ArgumentParser.parse_args`."""
-    return ("arse" in dotted and "args" in dotted) or dotted == "argparse.Namespace"
-
-
-def _is_configuration(base: str) -> bool:
-    """Whether a dotted name is one that configurations go by: `cfg.model`, `self.train_cfg`."""
-    return any(part in CONFIG_NAMES or part.endswith(("_cfg", "_config")) for part in base.split("."))
-
-
-def switched(found: Possible) -> Possible:
-    """A default of an option, as far as it says which branches are taken: an option that is off, or None, switches
-    something on; which of several it chooses says nothing of what users choose.
-    """
-    if found.literals is not None and all(item.value in (None, False, True, 0) for item in found.literals):
-        return found
-    return Possible(found.sorts, None) if found != BOTTOM else found
