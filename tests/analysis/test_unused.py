@@ -137,6 +137,37 @@ def test_a_framework_calls_the_methods_of_its_own_and_no_others(more: str, heat:
     assert heats(linked, "Beams.forward", "Net.training_step") == [heat, "step"]
 
 
+BY_NAME = """
+import importlib
+import os
+import sys
+from torch.utils.data import DataLoader
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "nets"))
+
+def train(name, data, optimizer):
+    model = importlib.import_module(name).get_model()
+    for x in DataLoader(data):
+        model(x, x).backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    train("points", None, None)
+"""
+
+
+def test_what_is_imported_by_a_computed_name_lies_in_a_folder_that_is_on_the_path() -> None:
+    linked = program(
+        train=BY_NAME, nets__points=module("get_model", "Points"), log__run__points=module("Kept", "get_model")
+    )
+    found = {
+        scope.path: linked.heat(scope).label
+        for scope, _ in linked.resolver.nesting.functions
+        if scope.function == "get_model.forward"
+    }
+    assert found == {"nets/points.py": "step", "log/run/points.py": "once"}
+
+
 RUNNER = """
 from mmcv.runner import BaseModule, build_runner
 from torch import nn

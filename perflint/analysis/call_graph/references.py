@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from perflint.analysis.call_graph.texts import Texts
 from perflint.analysis.names.module_names import ModuleTable
@@ -15,6 +16,8 @@ _LOOKING_UP = frozenset({"globals", "locals"})
 _CALLED = frozenset({"eval", "exec"})
 #: What gives the attributes of a module, of whatever else is mentioned with it.
 _ATTRIBUTES = frozenset({"__dict__", "vars", "dir"})
+#: How a folder is put on the path.
+_PUTTING = frozenset({"append", "insert"})
 _EACH = frozenset({"items", "keys", "values"})
 #: How many files an import is followed through.
 _DEEPEST = 8
@@ -130,9 +133,12 @@ class References:
         return (item for item in definitions if self._texts.name(item[1]))
 
     def importable(self, path: str) -> frozenset[str]:
-        """The files that a file may import by a name that it computes: of the packages that its texts begin with, or
-        any where there are none.
+        """The files that a file may import by a name that it computes: those beside it and in the folders that it puts
+        on the path, or of the packages that its texts begin with, or any where there are none.
         """
+        on_path = self._on_path(path)
+        if on_path:
+            return frozenset([file for file in self.summaries if file.rpartition("/")[0] in on_path])
         folders = [f".{folder}." for folder in self._texts.folders(path)]
         found = {
             file
@@ -140,6 +146,23 @@ class References:
             if folders and any(folder in f".{self._modules.name_of(file)}." for folder in folders)
         }
         return frozenset(found or self.summaries)
+
+    def _on_path(self, path: str) -> set[str]:
+        """The folders of the project that a file puts on the path that modules are looked for on, and its own: of
+        `sys.path.append(os.path.join(HERE, "models"))` one text says which. None where it puts none there.
+        """
+        summary = self.summaries[path]
+        words = {word for statement in summary.statements for word in statement.identifiers.split()}
+        if not {"sys", "path"} <= words or _PUTTING.isdisjoint(words):
+            return set()
+        own = path.rpartition("/")[0]
+        named = {f"{around}{text}" for text in summary.texts.split() for around in ("", f"{own}/" if own else "")}
+        found = named & self._folders
+        return {*found, own} if found else set()
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        return frozenset([path.rpartition("/")[0] for path in self.summaries])
 
     # Imports.
 
