@@ -168,6 +168,25 @@ def test_what_is_imported_by_a_computed_name_lies_in_a_folder_that_is_on_the_pat
     assert found == {"nets/points.py": "step", "log/run/points.py": "once"}
 
 
+def test_what_a_file_does_where_it_is_run_itself_is_not_done_by_those_who_import_it() -> None:
+    tried = "\nif __name__ == '__main__':\n    print(Kept()(1, 2))\n"
+    linked = program(
+        train=TRAIN.format(imports="from parts import Used", made="Used()"), parts=module("Used", "Kept") + tried
+    )
+    assert heats(linked, "Used.forward", "Kept.forward") == ["step", "once"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "heat"), [("show(vars(options).items())", "once"), ("vars(parts)[options.name]()", "step")]
+)
+def test_asking_for_all_attributes_finds_those_of_what_is_asked(asked: str, heat: str) -> None:
+    text = TRAIN.format(imports="import parts", made="parts.Used()").replace(
+        "loss = ", f"options = data; {asked}; loss = "
+    )
+    linked = program(train=text, parts=module("Used", "Kept"))
+    assert heats(linked, "Used.forward", "Kept.forward") == ["step", heat]
+
+
 RUNNER = """
 from mmcv.runner import BaseModule, build_runner
 from torch import nn

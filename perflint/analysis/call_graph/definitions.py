@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
-from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Summary, Value
+from perflint.ir.summary import MODULE, CallFacts, ClassFacts, FunctionFacts, Summary, Value
 from perflint.torch_model import registries
 
 #: A file and what is defined at its top: a function, a class, or a method as `Class.name`. "" for its statements.
 Node: TypeAlias = "tuple[str, str]"
 
+#: What a file does where it is run itself, and not where another imports it: `if __name__ == "__main__"`.
+MAIN = "<main>"
 #: Decorators that leave a function or class where it is.
 _PLAIN_DECORATORS = frozenset({"dataclass", "dataclasses", "torch", "functools", "typing", "abc", "attr", "attrs"})
 _SEPARATORS = str.maketrans(dict.fromkeys("[](){},.|:'\"=", " "))
@@ -31,7 +33,9 @@ def top_of(qualname: str) -> str:
 
 
 class Definitions(NamedTuple):
-    """The words of the statements of a file that define nothing, and of each thing that it defines."""
+    """The words of the statements of a file that define nothing, and of each thing that it defines, and of what it does
+    where it is run itself (`MAIN`).
+    """
 
     statements: frozenset[str]
     imports: frozenset[str]
@@ -73,11 +77,14 @@ def definitions_of(summary: Summary) -> Definitions:
                 registered[all(map(_keeps_by_name, kept))].append(name)
     plain: set[str] = set()
     imports: set[str] = set()
+    guarded = {summary.statement_at(item.line) for item in summary.functions[MODULE].branches if _is_guard(item.test)}
     for statement in summary.statements:
         used = statement.identifiers.split()
         home = homes.get(statement.line)
         if statement.imports:
             imports.update(used)
+        elif statement.line in guarded:
+            words.setdefault(MAIN, set()).update(used)
         elif home is None or "__name__" in used:
             plain.update(used)
         else:
@@ -91,6 +98,10 @@ def definitions_of(summary: Summary) -> Definitions:
         tuple(registered[True]),
         calls,
     )
+
+
+def _is_guard(test: Value) -> bool:
+    return type(test) is tuple and test[0] == "compare" and "__name__" in test[2:]
 
 
 def _annotated(facts: FunctionFacts) -> list[list[str]]:

@@ -14,8 +14,8 @@ _LISTING = frozenset({"getmembers", "__subclasses__"})
 _LOOKING_UP = frozenset({"globals", "locals"})
 #: The same, as builtins only: a module has an `eval` as well.
 _CALLED = frozenset({"eval", "exec"})
-#: What gives the attributes of a module, of whatever else is mentioned with it.
-_ATTRIBUTES = frozenset({"__dict__", "vars", "dir"})
+#: What gives the attributes of what it is called with: a module, or the options of a command line.
+_ATTRIBUTES = frozenset({"vars", "dir"})
 #: How a folder is put on the path.
 _PUTTING = frozenset({"append", "insert"})
 _EACH = frozenset({"items", "keys", "values"})
@@ -43,6 +43,7 @@ class References:
         self._imported_files: dict[str, frozenset[str]] = {}
         self._within: dict[str, frozenset[str]] = {}
         self._whole_imports: dict[str, frozenset[str]] = {}
+        self._listing: dict[str, frozenset[str]] = {}
         self._in_folder: dict[str, frozenset[str]] = {}
 
     def imported_files(self, path: str) -> frozenset[str]:
@@ -121,12 +122,15 @@ class References:
             yield from self.all_of(path)
         elif looks_up or not _CALLED.isdisjoint(calls) or {"getattr", "modules"} <= told:
             yield from self.named_by_text(self.all_of(path))  # `getattr(sys.modules[__name__], name)`
-        lists = not (_LISTING | _ATTRIBUTES).isdisjoint(told)
-        if lists or "getattr" in told:
+        lists = not (_LISTING | {"__dict__"}).isdisjoint(told)
+        listed = frozenset() if _ATTRIBUTES.isdisjoint(told) else self._listed(path)
+        if lists or listed or "getattr" in told:
             for word in told:
                 file, name = self._imports(path).get(word, ("", ""))
-                if file and not name:
-                    yield from self.all_of(file) if lists else self.named_by_text(self.all_of(file))
+                if file and not name and (lists or word in listed):
+                    yield from self.all_of(file)
+                elif file and not name and "getattr" in told:
+                    yield from self.named_by_text(self.all_of(file))
 
     def named_by_text(self, definitions: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Those that a text of the program names."""
@@ -146,6 +150,20 @@ class References:
             if folders and any(folder in f".{self._modules.name_of(file)}." for folder in folders)
         }
         return frozenset(found or self.summaries)
+
+    def _listed(self, path: str) -> frozenset[str]:
+        """The names in a file whose attributes it asks for: `vars(models)[name]`."""
+        known = self._listing.get(path)
+        if known is None:
+            found: set[str] = set()
+            for facts in self.summaries[path].functions.values():
+                held = (facts.binds, facts.computed, facts.returns, facts.yields)
+                waiting: list[object] = [*held, *(loop.iterable for loop in facts.loops)]
+                waiting += [(call.func, call.args, call.keywords) for call in facts.calls]
+                found.update(_asked_of(waiting))
+            waiting = [(cls.attributes, cls.computed) for cls in self.summaries[path].classes.values()]
+            known = self._listing[path] = frozenset(found.union(_asked_of(waiting)))
+        return known
 
     def _on_path(self, path: str) -> set[str]:
         """The folders of the project that a file puts on the path that modules are looked for on, and its own: of
@@ -247,3 +265,18 @@ def _top_level(summary: Summary) -> frozenset[str]:
     names = {name for name in summary.classes if "." not in name}
     names |= {name for name in summary.functions if "." not in name and name != MODULE and name[0] != "<"}
     return frozenset(name.partition("~")[0] for name in names)
+
+
+def _asked_of(values: list[object]) -> Iterator[str]:
+    """The first names of what `vars` and `dir` are called with anywhere in some values."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, tuple):
+            if len(value) == 4 and value[0] == "call" and value[1] in _ATTRIBUTES and value[2]:
+                asked = value[2][0]
+                if isinstance(asked, str):
+                    yield asked.partition(".")[0]
+            waiting += value

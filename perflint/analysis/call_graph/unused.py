@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from perflint.analysis.call_graph.definitions import Definitions, Node, definitions_of, finds_methods, node_of
+from perflint.analysis.call_graph.definitions import MAIN, Definitions, Node, definitions_of, finds_methods, node_of
 from perflint.analysis.call_graph.references import References
 from perflint.analysis.evidence import STARTING_CALLS, last_name, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
@@ -151,7 +151,9 @@ class Unused:
         starts: list[Node] = []
         for path in self._references.summaries:
             own = [node for node in self._starts_of(path) if node in seen]
-            starts += own if not own or own[0] == (path, "") else [(path, ""), *own]
+            if own:  # its statements run whatever of it is run, and a loop among them may be what is run by itself
+                both = (path, ""), (path, MAIN)
+                starts += [*(node for node in both if node in self._starts_of(path) or not node[1]), *own]
         return self._from(starts)
 
     def _trains(self, found: _Reached) -> bool:
@@ -208,10 +210,13 @@ class Unused:
         not say what it runs, whatever may be an entry point: a class that only has what others call is none.
         """
         file, own = self._file(path), self._references.own[path]
-        is_guarded = "__name__" in file.statements and not own.isdisjoint(file.statements)
+        guarded = file.words.get(MAIN)
+        is_guarded = guarded is not None and not own.isdisjoint(guarded)
         is_imported = path in self._imported
-        if "__name__" in file.statements or not is_imported or path.endswith(".ipynb"):
+        if guarded is not None or not is_imported or path.endswith(".ipynb"):
             yield path, ""
+        if guarded is not None:
+            yield path, MAIN
         entries: Iterable[Node] = ()
         if path.startswith(self._installed):
             entries = [(path, name) for name in own if not name.startswith("_")]
