@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from itertools import pairwise
+from typing import TypeGuard
 
 from perflint.syntax.file import SourceFile
 from perflint.syntax.tree import FUNCTIONS, LOOPS, SCOPES, Tree
@@ -123,3 +124,19 @@ def test_a_callee_is_named_where_a_bracket_follows() -> None:
     tree = Tree(SourceFile("f.py", text), ast.parse(text))
     named = tree.naming(["f"], tree.module, called=["f"])
     assert [item for item in tree.module.body if item in named] == tree.module.body[4:]
+
+
+def test_the_block_of_a_statement_is_what_stands_beside_it() -> None:
+    text = "try:\n    a; b\nexcept E:\n    c\nelse:\n    d; e\nfinally:\n    f\n"
+    tree = Tree(SourceFile("a.py", text), ast.parse(text))
+    lines = {statement.lineno: tree.block_of(statement) for statement in ast.walk(tree.module) if _is_name(statement)}
+    assert {line: [ast.unparse(item) for item in block] for line, block in lines.items()} == {
+        2: ["a", "b"],
+        4: ["c"],
+        6: ["d", "e"],
+        8: ["f"],
+    }
+
+
+def _is_name(node: ast.AST) -> TypeGuard[ast.stmt]:
+    return isinstance(node, ast.Expr)
