@@ -5,20 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Heat,
-    Impact,
-    Rule,
-    is_constant,
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, is_constant
+from perflint.api.loading import (
+    begins_often,
+    begun_by_next,
+    confidence_by_use,
+    is_plain_loader,
+    loader_confidence,
+    option,
+    runs_on_some_turns,
+    stays_the_same,
 )
-from perflint.api.loading import confidence_by_use, is_plain_loader, loader_confidence, option, stays_the_same
 from perflint.api.loops import is_timing, starts_afresh
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class LoaderRebuiltInLoop(Rule):
@@ -74,11 +72,11 @@ class LoaderRebuiltInLoop(Rule):
             yield from self._built_again(node, ctx)
 
     def _begun_again(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        source = _begun(node)
+        source = begun_by_next(node)
         if source is None:
             return
         loop = next(iter(ctx.loops(node)), None)
-        if not _runs_often(node, source, loop, ctx):
+        if not begins_often(node, source, loop, ctx):
             return
         confidence = loader_confidence(source, ctx) or confidence_by_use(node, source, ctx)
         if confidence is None:
@@ -98,7 +96,7 @@ class LoaderRebuiltInLoop(Rule):
         loop = next(iter(ctx.loops(node)), None)
         if loop is None or not is_plain_loader(node, ctx) or starts_afresh(loop) or is_timing(loop):
             return
-        if _is_conditional(node, loop, ctx) or not stays_the_same(node, loop, ctx):
+        if runs_on_some_turns(node, loop, ctx) or not stays_the_same(node, loop, ctx):
             return
         staffed = option(node, "num_workers", ctx)
         idle = staffed is None or is_constant(staffed, 0)
@@ -114,40 +112,3 @@ class LoaderRebuiltInLoop(Rule):
             impact=Impact.LOW if idle else Impact.HIGH,
             confidence=Confidence.MEDIUM,
         )
-
-
-def _begun(node: ast.Call) -> ast.expr | None:
-    """The loader in `next(iter(loader))`."""
-    if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Call):
-        return None
-    inner = node.args[0]
-    if isinstance(inner.func, ast.Name) and inner.func.id == "iter" and len(inner.args) == 1 and not inner.keywords:
-        return inner.args[0]
-    if isinstance(inner.func, ast.Attribute) and inner.func.attr == "__iter__" and not inner.args:
-        return inner.func.value
-    return None
-
-
-def _runs_often(node: ast.Call, source: ast.expr, loop: ast.stmt | None, ctx: Context) -> bool:
-    if loop is None:
-        # A helper that is called every step; a loader made in the helper itself is another matter.
-        return ctx.heat(node) >= Heat.STEP and (isinstance(source, ast.Attribute) or _is_parameter(source, ctx))
-    if is_timing(loop) or not ctx.inference.flow.is_invariant(source, loop):
-        return False
-    return not _is_conditional(node, loop, ctx)
-
-
-def _is_parameter(source: ast.expr, ctx: Context) -> bool:
-    function = ctx.tree.function_of(source)
-    if function is None or not isinstance(source, ast.Name):
-        return False
-    arguments = function.args
-    return any(item.arg == source.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
-
-
-def _is_conditional(node: ast.AST, loop: ast.stmt, ctx: Context) -> bool:
-    """Whether `node` runs on some turns only, or the loop ends with its first one."""
-    if any(loop in ctx.loops(test) for test, _ in ctx.conditions(node)):
-        return True
-    assert isinstance(loop, _LOOPS)
-    return any(isinstance(statement, (ast.Break, ast.Return)) for statement in loop.body)

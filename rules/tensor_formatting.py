@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Claims, Confidence, Context, Finding, Heat, Impact, Nodes, Rule, pattern
-from perflint.api.names import OVER_EPOCHS
-from perflint.api.phases import is_empty_case, is_tried_out, runs_rarely
+from perflint.api import Calls, Claims, Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.api.phases import is_empty_case, is_line_per_epoch, is_tried_out, runs_rarely
 from perflint.api.waits import (
     PRINTING_NAMES,
-    Printed,
-    certainty_on_device,
+    certainty_of_text,
     device_read,
     finds_nothing,
     first_of_block,
@@ -21,11 +19,12 @@ from perflint.api.waits import (
     is_exceptional,
     is_formatter,
     is_tracker,
+    names_a_file,
     printed_in,
     works_on_host,
 )
 
-_EXTENSION = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
+from ._fixes.text_advice import advice_for_text, message_of_text
 
 
 class TensorFormatting(Rule):
@@ -86,11 +85,11 @@ class TensorFormatting(Rule):
         tracks = isinstance(node, ast.Call) and is_tracker(node, ctx)
         if not (tracks or is_formatter(node, ctx)) or formatter_around(node, ctx) is not None:
             return
-        if works_on_host(node, ctx) or is_exceptional(node, ctx) or _names_a_file(node):
+        if works_on_host(node, ctx) or is_exceptional(node, ctx) or names_a_file(node):
             return
         if is_asked_for(node, ctx) or is_empty_case(node, ctx) or runs_rarely(node, ctx) or is_tried_out(node, ctx):
             return
-        if _is_line_per_epoch(node, ctx):
+        if is_line_per_epoch(node, ctx):
             return
         printed = list(printed_in(node, ctx))
         if tracks:
@@ -100,55 +99,9 @@ class TensorFormatting(Rule):
         yield self.finding(
             node,
             ctx,
-            _message(node, printed, ctx, tracks=tracks),
-            advice=_advice(printed, ctx),
-            confidence=min(self.confidence, *(_certainty(item, ctx) for item in printed)),
+            message_of_text(node, printed, ctx, tracks=tracks),
+            advice=advice_for_text(printed, ctx),
+            confidence=min(self.confidence, *(certainty_of_text(item, ctx) for item in printed)),
             impact=impact_at(node, ctx),
             block=first_of_block(node, ctx),
         )
-
-
-def _is_line_per_epoch(node: ast.expr, ctx: Context) -> bool:
-    """Whether the loop of steps is one over epochs, each a step on all data at once: a line for each is wanted."""
-    _, route, _ = ctx.heat_and_route(node)
-    loops = [hop.text for hop in route if hop.text.startswith(("for ", "while "))]
-    return len(loops) == 1 and bool(OVER_EPOCHS.match(loops[0]))
-
-
-def _names_a_file(node: ast.expr) -> bool:
-    """Whether the text is the name of a file, `f"{index}.jpg"`: what is written to it came to the host before."""
-    last = node.values[-1] if isinstance(node, ast.JoinedStr) and node.values else None
-    return isinstance(last, ast.Constant) and isinstance(last.value, str) and bool(_EXTENSION.search(last.value))
-
-
-def _message(node: ast.expr, printed: list[Printed], ctx: Context, *, tracks: bool) -> str:
-    waits = sum(item.waits for item in printed)
-    names = _listed([ctx.text(item.value) for item in printed])
-    several = len({ctx.text(item.value) for item in printed}) > 1
-    verb = "is passed to the tracker" if tracks else "becomes text"
-    if several:
-        verb = "are passed to the tracker" if tracks else "become text"
-    often = "synchronizes" if waits == 1 else f"synchronizes {waits} times"
-    if any(item.waits > 1 for item in printed):
-        often = f"synchronizes at least {waits} times"
-    return f"{names} {verb}, which {ctx.heat(node).phrase} and {often}."
-
-
-def _listed(names: list[str]) -> str:
-    quoted = [f"`{name}`" for name in dict.fromkeys(names)]
-    if len(quoted) > 3:
-        return f"{', '.join(quoted[:2])} and {len(quoted) - 2} more values"
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
-
-
-def _advice(printed: list[Printed], ctx: Context) -> str:
-    costly = next((item for item in printed if item.waits > 1), None)
-    if costly is not None and ctx.kind(costly.value).scalar:
-        return f"Print every N steps, and as a number: `{ctx.edit.receiver(costly.value)}.item()` synchronizes once."
-    return "Print every N steps only."
-
-
-def _certainty(item: Printed, ctx: Context) -> Confidence:
-    read = device_read(item.value, ctx)
-    found = read.certainty if read is not None else certainty_on_device(item.value, ctx)
-    return Confidence.MEDIUM if found is None else found

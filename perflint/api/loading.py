@@ -41,7 +41,7 @@ from perflint.analysis.loading.passes import (
     use,
 )
 from perflint.analysis.loading.prepared import prepares_training_data
-from perflint.analysis.loading.rebuilt import stays_the_same
+from perflint.analysis.loading.rebuilt import begins_often, begun_by_next, runs_on_some_turns, stays_the_same
 from perflint.analysis.loading.sample_cost import (
     dataset_work,
     hands_samples_on,
@@ -63,6 +63,8 @@ __all__ = [
     "SAMPLERS",
     "Run",
     "batch_names",
+    "begins_often",
+    "begun_by_next",
     "bound_options",
     "builds_data_loader",
     "called_in",
@@ -106,6 +108,7 @@ __all__ = [
     "prepares_training_data",
     "purpose",
     "runs",
+    "runs_on_some_turns",
     "spawns_workers",
     "starts_show",
     "stays_the_same",

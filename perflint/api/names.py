@@ -27,7 +27,6 @@ from perflint.analysis.naming.loops import (
     MANY,
     OVER_BATCHES,
     OVER_DATA,
-    OVER_EPOCHS,
     OVER_FEW_PARTS,
 )
 from perflint.analysis.naming.models import (
@@ -130,7 +129,6 @@ __all__ = [
     "OTHER_TOKENIZERS",
     "OVER_BATCHES",
     "OVER_DATA",
-    "OVER_EPOCHS",
     "OVER_FEW_PARTS",
     "PADDING_MASK",
     "PARAMETER_LISTS",

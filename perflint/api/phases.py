@@ -35,6 +35,7 @@ from perflint.analysis.phases.seldom import (
     is_empty_case,
     is_export,
     is_for_evaluation,
+    is_line_per_epoch,
     is_tried_out,
     runs_rarely,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "is_for_a_profiler",
     "is_for_evaluation",
     "is_in_every_run",
+    "is_line_per_epoch",
     "is_load_shedding",
     "is_main_guard",
     "is_measured_each_turn",

@@ -25,6 +25,13 @@ from perflint.analysis.transfers.module_moves import (
     is_any_argument,
     is_moved_around,
 )
+from perflint.analysis.transfers.moved_modules import (
+    follows_another,
+    goes_by_table,
+    is_a_layer,
+    is_where_needed,
+    may_be_module,
+)
 from perflint.analysis.transfers.moves import aligns, constructor
 from perflint.analysis.transfers.redundant import copied_before, cut_later
 from perflint.analysis.transfers.widenings import widens
@@ -49,16 +56,21 @@ __all__ = [
     "drawn_by",
     "dtype_of",
     "first_of_each_block",
+    "follows_another",
+    "goes_by_table",
     "goes_to_accelerator",
     "goes_to_device",
     "holds_arrays",
     "index_copied_at",
+    "is_a_layer",
     "is_another_module",
     "is_any_argument",
     "is_little",
     "is_moved_around",
     "is_pass",
+    "is_where_needed",
     "is_written_out",
+    "may_be_module",
     "sized_type",
     "type_of",
     "widens",

@@ -50,9 +50,11 @@ from perflint.analysis.waits.rows import whole_of_rows
 from perflint.analysis.waits.texts import (
     PRINTING_NAMES,
     Printed,
+    certainty_of_text,
     formatter_around,
     is_formatter,
     is_tracker,
+    names_a_file,
     printed_in,
 )
 from perflint.analysis.waits.timed_regions import timed_region, unfinished_work
@@ -85,6 +87,7 @@ __all__ = [
     "TurnRead",
     "Use",
     "certainty_asked",
+    "certainty_of_text",
     "certainty_on_device",
     "check_around",
     "chooses_values",
@@ -124,6 +127,7 @@ __all__ = [
     "mask_in",
     "may_be_tensor",
     "meets_for_files",
+    "names_a_file",
     "numbers_of",
     "only_writes_masked",
     "printed_in",

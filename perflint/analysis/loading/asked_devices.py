@@ -44,11 +44,16 @@ def _brings_to_host(part: ast.AST, name: str) -> bool:
 def is_asked_for_device(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether a helper moves to the device its caller names, and `None` may be what the dataset says."""
     target = node.args[0] if node.args else keyword(node, "device")
+    return target is not None and is_parameter(target, ctx)
+
+
+def is_parameter(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a name is one of the parameters of the function that it stands in."""
     function = ctx.tree.function_of(node)
-    if not isinstance(target, ast.Name) or function is None:
+    if not isinstance(node, ast.Name) or function is None:
         return False
     arguments = function.args
-    return any(item.arg == target.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    return any(item.arg == node.id for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
 
 
 def makes_batches(node: ast.Call, ctx: FileFacts) -> bool:

@@ -1,12 +1,16 @@
-"""Loaders that a loop builds again from what it does not change."""
+"""Loaders that a loop begins or builds again, from what it does not change."""
 
 from __future__ import annotations
 
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.asked_devices import is_parameter
 from perflint.analysis.loading.loaders import option
+from perflint.analysis.phases.loop_purpose import is_timing
+from perflint.finding import Heat
 from perflint.ir.calls import keyword
+from perflint.syntax.tree import LOOPS
 from perflint.syntax.walk import walk
 
 
@@ -32,3 +36,33 @@ def stays_the_same(node: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
 
 def _is_plain(call: ast.Call, ctx: FileFacts) -> bool:
     return ctx.is_call_of(call, "torch.cuda.is_available", "os.cpu_count", "len", "int")
+
+
+def begun_by_next(node: ast.Call) -> ast.expr | None:
+    """The loader in `next(iter(loader))`."""
+    if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Call):
+        return None
+    inner = node.args[0]
+    if isinstance(inner.func, ast.Name) and inner.func.id == "iter" and len(inner.args) == 1 and not inner.keywords:
+        return inner.args[0]
+    if isinstance(inner.func, ast.Attribute) and inner.func.attr == "__iter__" and not inner.args:
+        return inner.func.value
+    return None
+
+
+def begins_often(node: ast.Call, source: ast.expr, loop: ast.stmt | None, ctx: FileFacts) -> bool:
+    """Whether a loader is begun on each turn of a loop that does not change it, or by a helper of every step."""
+    if loop is None:
+        # A helper that is called every step; a loader made in the helper itself is another matter.
+        return ctx.heat(node) >= Heat.STEP and (isinstance(source, ast.Attribute) or is_parameter(source, ctx))
+    if is_timing(loop) or not ctx.inference.flow.is_invariant(source, loop):
+        return False
+    return not runs_on_some_turns(node, loop, ctx)
+
+
+def runs_on_some_turns(node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether `node` runs on some turns only, or the loop ends with its first one."""
+    if any(loop in ctx.loops(test) for test, _ in ctx.conditions(node)):
+        return True
+    assert isinstance(loop, LOOPS)
+    return any(isinstance(statement, (ast.Break, ast.Return)) for statement in loop.body)

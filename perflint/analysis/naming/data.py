@@ -69,3 +69,5 @@ OTHER_TOKENIZERS = pattern(r"\b(?:tiktoken|sentencepiece|from tokenizers|import 
 OF_TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\b")
 #: What a file says of machines that compile a program for its shapes.
 OF_TPUS = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
+#: Ends of the names of files that are no text for people.
+FILE_ENDING = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")

@@ -9,6 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.gradients.forwards import is_forward
+from perflint.analysis.naming.loops import OVER_EPOCHS
 from perflint.analysis.naming.phases import (
     BETWEEN_PHASES,
     CHANGES_MODEL,
@@ -194,3 +195,10 @@ def is_for_evaluation(node: ast.AST, ctx: FileFacts) -> bool:
     return bool(EVALUATING_FILE.search(file)) or (
         function is not None and bool(WITHOUT_TRAINING.search(function.name.lower()))
     )
+
+
+def is_line_per_epoch(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the loop of steps is one over epochs, each a step on all data at once: a line for each is wanted."""
+    _, route, _ = ctx.heat_and_route(node)
+    loops = [hop.text for hop in route if hop.text.startswith(("for ", "while "))]
+    return len(loops) == 1 and bool(OVER_EPOCHS.match(loops[0]))

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.naming.data import FILE_ENDING
 from perflint.analysis.values.kind import Tag
-from perflint.analysis.waits.reads import device_read, is_on_device, kind_on_device
+from perflint.analysis.waits.reads import certainty_on_device, device_read, is_on_device, kind_on_device
+from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, is_constant
 from perflint.torch_model import trackers
 
@@ -195,3 +197,15 @@ def _read_inside(value: ast.expr, ctx: FileFacts) -> Iterator[Printed]:
                 yield from printed_in(part, ctx)
             else:
                 yield from _read_inside(part, ctx)
+
+
+def names_a_file(node: ast.expr) -> bool:
+    """Whether the text is the name of a file, `f"{index}.jpg"`: what is written to it came to the host before."""
+    last = node.values[-1] if isinstance(node, ast.JoinedStr) and node.values else None
+    return isinstance(last, ast.Constant) and isinstance(last.value, str) and bool(FILE_ENDING.search(last.value))
+
+
+def certainty_of_text(item: Printed, ctx: FileFacts) -> Confidence:
+    read = device_read(item.value, ctx)
+    found = read.certainty if read is not None else certainty_on_device(item.value, ctx)
+    return Confidence.MEDIUM if found is None else found

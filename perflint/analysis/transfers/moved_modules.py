@@ -1,0 +1,51 @@
+"""What a move of a module is of, and what it goes by."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import argument, callee_name
+
+#: Modules of torch that hold others.
+_CONTAINERS = frozenset(
+    "Module Sequential ModuleList ModuleDict Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer "
+    "TransformerDecoderLayer DataParallel DistributedDataParallel ParameterDict ParameterList".split()
+)
+
+
+def may_be_module(module: ast.expr, node: ast.Call, statement: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether what is moved is a module: by what it is, or since nobody takes what the move gives."""
+    if not isinstance(module, (ast.Name, ast.Attribute)):
+        return False
+    kind = ctx.kind(module)
+    if kind.tag is Tag.MODULE:
+        return True
+    # A tensor's move hands back a copy: a result that nobody takes says that this is a module.
+    return not kind.known and isinstance(statement, ast.Expr) and statement.value is node
+
+
+def is_a_layer(module: ast.expr, ctx: FileFacts) -> bool:
+    """Whether it is a single layer of torch, which is walked in no time."""
+    made = ctx.refs(module) if isinstance(module, (ast.Name, ast.Attribute)) else ()
+    return bool(made) and all(
+        ref.name.startswith("torch.nn.") and ref.name.rpartition(".")[2] not in _CONTAINERS for ref in made
+    )
+
+
+def follows_another(node: ast.Call) -> bool:
+    """`x.to(y.device)`"""
+    given = argument(node, 0, "device")
+    return callee_name(node) == "to" and isinstance(given, ast.Attribute) and given.attr == "device"
+
+
+def goes_by_table(node: ast.Call) -> bool:
+    """`module.to(state["encoder"]["device"])`: one of several states is restored, and the next may be another."""
+    given = node.args[0] if node.args else None
+    return isinstance(given, ast.Subscript) and isinstance(given.value, ast.Subscript)
+
+
+def is_where_needed(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether the move stands under a test of where the module is: `if p.device != x.device`."""
+    return any(word in ctx.text(test) for test, _ in ctx.conditions(node) for word in ("device", "offload"))
