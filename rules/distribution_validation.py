@@ -18,20 +18,10 @@ from perflint.api import (
     Rule,
     Tag,
     callee_name,
-    has_unpacking,
-    is_constant,
-    keyword,
     modules,
-    walk,
 )
-from perflint.api.gradients import is_model_call
-from perflint.api.waits import impact_at, is_unknown_in_step, kind_on_device, works_on_host
+from perflint.api.waits import DISTRIBUTIONS, impact_at, is_checked, works_on_host
 
-_CLASSES = (
-    "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "
-    "LogNormal MultivariateNormal LowRankMultivariateNormal OneHotCategorical Geometric Gumbel HalfNormal VonMises "
-    "NegativeBinomial Binomial RelaxedBernoulli RelaxedOneHotCategorical ContinuousBernoulli Weibull Pareto"
-).split()
 #: Methods of a distribution that test the value they are given.
 _CHECKED = ("log_prob", "cdf", "icdf")
 
@@ -81,7 +71,7 @@ class DistributionValidation(Rule):
     code, name = "TPL210", "distribution-validation"
     numerics = "same bits"
     impact = Impact.MEDIUM
-    listens = (Calls(*_CLASSES, *_CHECKED),)
+    listens = (Calls(*DISTRIBUTIONS, *_CHECKED),)
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read")
@@ -91,7 +81,7 @@ class DistributionValidation(Rule):
         if callee_name(node) in _CHECKED:
             yield from self._value(node, ctx)
             return
-        if not ctx.once(_is_checked, node):
+        if not ctx.once(is_checked, node):
             return
         yield self.finding(
             node,
@@ -112,7 +102,7 @@ class DistributionValidation(Rule):
         if made.tag is not Tag.INSTANCE or not made.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
             return
         origins = ctx.inference.origins(node.func.value)
-        calls = [item for item in origins if isinstance(item, ast.Call) and ctx.once(_is_checked, item)]
+        calls = [item for item in origins if isinstance(item, ast.Call) and ctx.once(is_checked, item)]
         if not calls or len(calls) != len(origins):
             return
         yield self.finding(
@@ -135,43 +125,4 @@ def _unchecked(made: list[ast.Call], ctx: Context) -> Fix:
         Applicability.UNSAFE,
         tuple(ctx.edit.set_keyword(call, "validate_args", "False") for call in made),
         reason="wrong arguments would no longer raise an error",
-    )
-
-
-def _is_checked(node: ast.Call, ctx: Context) -> bool:
-    """Whether a call makes a distribution of tensors on the device that checks what it is given."""
-    if callee_name(node) not in _CLASSES:
-        return False
-    target = ctx.target(node.func)
-    if target is None or not target.startswith(modules.DISTRIBUTION_PACKAGE) or works_on_host(node, ctx):
-        return False
-    if has_unpacking(node) or keyword(node, "validate_args") is not None:
-        return False
-    if any(is_constant(item, False) for item in node.args):  # noqa: FBT003 - the literal that is looked for
-        return False
-    return not ctx.program.mentions({"set_default_validate_args"}) and _is_on_device(node, ctx)
-
-
-def _is_on_device(node: ast.Call, ctx: Context) -> bool:
-    values = [*node.args, *(item.value for item in node.keywords)]
-    return any(
-        _is_tensor_on_device(value, ctx)
-        or (_is_of_network(value, ctx) and is_unknown_in_step(value, ctx.kind(value), ctx))
-        for value in values
-    )
-
-
-def _is_tensor_on_device(value: ast.expr, ctx: Context) -> bool:
-    """As `is_on_device`: what a model may give in a structure is a tensor where a distribution takes it."""
-    kind = ctx.kind(value)
-    taken = kind.but(tag=Tag.TENSOR) if kind.holds_tensors else kind
-    return kind_on_device(taken, value, ctx) is not None
-
-
-def _is_of_network(value: ast.expr, ctx: Context) -> bool:
-    """Whether a model gives it, or what it is computed from: of settings and parameters too nothing is known."""
-    names = [part for part in walk(value) if isinstance(part, ast.Name)]
-    made = [item.value for name in names for item in ctx.inference.flow.definitions(name) if item.value is not None]
-    return any(
-        isinstance(part, ast.Call) and is_model_call(part, ctx) for item in (value, *made) for part in walk(item)
     )

@@ -21,6 +21,7 @@ from perflint.analysis.aliases.modules import (
     loads_in_its_own_way,
     takes_in_others,
 )
+from perflint.analysis.aliases.new_tensors import crosses_devices, is_new_tensor
 from perflint.analysis.aliases.owned_modules import is_owned
 from perflint.analysis.aliases.read_only import is_mutated_within, stays_here, unread
 from perflint.analysis.aliases.writes import changes_later, is_written_in
@@ -33,8 +34,10 @@ __all__ = [
     "changes_later",
     "cloned_entries",
     "comes_from",
+    "crosses_devices",
     "is_kept_object",
     "is_mutated_within",
+    "is_new_tensor",
     "is_only_looped_over",
     "is_owned",
     "is_part",

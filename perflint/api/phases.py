@@ -49,6 +49,13 @@ from perflint.analysis.phases.training_loops import (
     shares_on_the_host,
     trains_one_layer,
 )
+from perflint.analysis.phases.wide_products import (
+    first_loop_of_model,
+    is_loop_of_model,
+    is_narrow,
+    multiplies,
+    own_factories,
+)
 from perflint.analysis.values.autocasts import autocast_in_wide_range, branch_for_wide, switches_float16
 
 __all__ = [
@@ -63,6 +70,7 @@ __all__ = [
     "debug_setting",
     "debug_switch",
     "file_passes",
+    "first_loop_of_model",
     "forward_on_grown",
     "generates",
     "generates_or_predicts",
@@ -83,8 +91,10 @@ __all__ = [
     "is_in_every_run",
     "is_line_per_epoch",
     "is_load_shedding",
+    "is_loop_of_model",
     "is_main_guard",
     "is_measured_each_turn",
+    "is_narrow",
     "is_on_a_mac",
     "is_option",
     "is_outside_training",
@@ -97,9 +107,11 @@ __all__ = [
     "main_guard",
     "makes_text",
     "measures_memory",
+    "multiplies",
     "names_of_option",
     "one_text_helper",
     "opens_data",
+    "own_factories",
     "runs_rarely",
     "shares_on_the_host",
     "stands_in_step",

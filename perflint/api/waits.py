@@ -18,6 +18,7 @@ from perflint.analysis.waits.cost import (
     waits_spared_by,
 )
 from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
+from perflint.analysis.waits.distributions import DISTRIBUTIONS, is_checked
 from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.graph_sizes import sparing
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
@@ -75,6 +76,7 @@ from perflint.analysis.waits.wanted_on_host import is_wanted_on_host
 __all__ = [
     "COMPREHENSIONS",
     "COUNTING_NAMES",
+    "DISTRIBUTIONS",
     "NUMBER_NAMES",
     "PRINTING_NAMES",
     "PRODUCTS",
@@ -108,6 +110,7 @@ __all__ = [
     "is_asked",
     "is_asked_for",
     "is_boolean",
+    "is_checked",
     "is_company",
     "is_exceptional",
     "is_fill_value",
