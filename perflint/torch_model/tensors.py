@@ -134,6 +134,11 @@ TUPLE_FUNCTIONS = within(
     "linalg.eigh linalg.eig linalg.qr linalg.slogdet linalg.lstsq linalg.lu linalg.inv_ex linalg.cholesky_ex "
     "linalg.lu_factor autograd.grad split_with_sizes hsplit nn.utils.pad_packed_sequence lstm gru",
 )
+#: The names of the parts that functions of torch give in a named tuple (torch.return_types).
+PARTS = words(
+    "values indices solution residuals rank singular_values Q R U S V Vh eigenvalues eigenvectors LU pivots P L "
+    "inverse sign logabsdet info min max mantissa exponent hist bin_edges LD"
+)
 #: Give a tensor, or (values, indices) when a dimension is given.
 DIMENSIONED = words("max min median nanmedian")
 

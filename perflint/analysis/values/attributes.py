@@ -56,6 +56,8 @@ def attribute(receiver: Kind, name: str) -> Kind:
         return _STATE
     if tag is Tag.SEQUENCE and receiver.qualified == "values indices":
         return {"values": receiver.item(0), "indices": receiver.item(1)}.get(name) or UNKNOWN
+    if tag is Tag.SEQUENCE and receiver.element is not None and receiver.element.is_tensor and name in tensors.PARTS:
+        return receiver.element.but(rank=None, dtype=None)  # no list has such: `torch.linalg.lstsq(a, b).solution`
     if tag is Tag.INSTANCE:
         return receiver.item(name) or _instance_attribute(receiver, name)
     if tag is Tag.NEVER:

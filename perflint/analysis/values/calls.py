@@ -7,7 +7,7 @@ import ast
 from perflint.analysis.evidence import ITERATOR_NAME, looks_like_loader
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref
-from perflint.analysis.values import library, methods, operations, promises, records
+from perflint.analysis.values import library, mapped, methods, operations, promises, records
 from perflint.analysis.values.arguments import Arguments, Thunk, given, signed
 from perflint.analysis.values.bound_parameters import bound_parameters
 from perflint.analysis.values.classes import Classes
@@ -94,6 +94,12 @@ class Calls:
             return self._mapped(arguments)
         if callee.qualified == "builtins.next" and not callee.path and len(arguments):
             return self._next(arguments, node.args[0] if node.args else None)
+        if callee.qualified == "functools.partial" and not callee.path and len(node.args) == 1:
+            return self.inference.eval(node.args[0], frame)  # what it is told by name besides says nothing of the rest
+        if callee.qualified == "builtins.zip" and len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
+            found = mapped.transposed(self.inference.eval(node.args[0].value, frame))
+            if found is not None:
+                return found
         if callee.qualified == "builtins.type" and not callee.path and len(node.args) == 1:
             made = self.inference.eval(node.args[0], frame)
             return Kind(Tag.CLASS, qualified=made.qualified, path=made.path) if made.path else UNKNOWN
@@ -129,6 +135,10 @@ class Calls:
     def _mapped(self, arguments: Arguments) -> Kind:
         """`map(function, xs, ys)`."""
         function, *iterables = [thunk() for thunk in arguments.positional]
+        if len(iterables) == 1:
+            found = mapped.each(iterables[0], lambda part: self.value(function, given(part)))
+            if found is not None:
+                return found
         return sequence(self.value(function, given(*(self.inference.iterate(kind) for kind in iterables))))
 
     def _is_cast(self, func: ast.Name) -> bool:
@@ -146,7 +156,7 @@ class Calls:
                 return self._fed(made, arguments)
             if callee.tag is Tag.FUNCTION:
                 applied = self.classes.applied(callee, arguments)
-                return applied or self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments)
+                return applied or self.run(Ref(FUNCTION, callee.path, callee.qualified), arguments, callee.element)
             return self._fed(self.classes.instance(Ref(CLASS, callee.path, callee.qualified), arguments), arguments)
         if callee.path and callee.tag in (Tag.MODULE, Tag.INSTANCE, Tag.LOADER, Tag.DATASET):
             found = self.classes.call_instance(callee, arguments)
@@ -182,13 +192,15 @@ class Calls:
     def _lists(self, arguments: Arguments, sample: Kind, batch: Kind) -> tuple[tuple[int | str, Kind], ...]:
         """The entries of a batch that the project's own `collate_fn` leaves lists: of numbers, of texts, of tensors."""
         function = arguments.at(-1, "collate_fn")
-        if function is None or function.tag is not Tag.FUNCTION or not function.path:
+        if function is None or function.tag not in (Tag.FUNCTION, Tag.INSTANCE) or not function.path:
             return ()
-        made = self.run(Ref(FUNCTION, function.path, function.qualified), Arguments([lambda: sequence(sample)]))
+        made = self.value(function, Arguments([lambda: sequence(sample)]))
         if made.tag not in (Tag.MAPPING, Tag.SEQUENCE):
             return ()
         lists = [(key, kind, kind.element) for key, kind in made.items if kind.tag is Tag.SEQUENCE]
-        return tuple((key, _listed(kind, batch)) for key, kind, held in lists if _is_plain(held) or not kind.items)
+        objects = tuple((key, kind) for key, kind in made.items if kind.tag is Tag.INSTANCE and kind.path)
+        kept = tuple((key, _listed(kind, batch)) for key, kind, held in lists if _is_plain(held) or not kind.items)
+        return (*kept, *objects)
 
     def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
         """The result of `base.name(...)`."""
@@ -208,6 +220,12 @@ class Calls:
 
     def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:
         """The arguments of a call, each worked out when it is asked for."""
+        if len(node.args) > 1 and isinstance(node.args[-1], ast.Starred) and not node.keywords:
+            parts = self.inference.eval(node.args[-1].value, frame)
+            if operations.has_parts(parts) and not any(isinstance(item, ast.Starred) for item in node.args[:-1]):
+                # `map(func, *args)` of arguments that are known one by one.
+                thunks = [self._thunk(item, frame) for item in node.args[:-1]]
+                return Arguments([*thunks, *given(*(part for _, part in parts.items)).positional])
         positional = [item for item in node.args if not isinstance(item, ast.Starred)]
         exact = len(positional) == len(node.args) and all(item.arg is not None for item in node.keywords)
         constants: dict[int | str, object] = {}

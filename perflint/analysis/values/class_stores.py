@@ -51,17 +51,20 @@ class ClassStores:
     def _not_replaced(self, stores: list[Definition]) -> list[Definition]:
         if len(stores) < 2:
             return stores
-        plain = [item for item in stores if item.binding is Binding.ASSIGN and not item.path]
+        plain = [item for item in stores if item.binding is Binding.ASSIGN]
         return [item for item in stores if not any(self._replaces(later, item) for later in plain)]
 
     def _replaces(self, later: Definition, earlier: Definition) -> bool:
         """Whether a statement always runs after another one, further on in a block around it."""
-        tree, parent = self._inference.tree, self._inference.tree.parent(later.node)
+        tree, last = self._inference.tree, later.node
+        while isinstance(tree.parent(last), (ast.With, ast.AsyncWith)):
+            last = tree.parent(last) or last  # what stands in a `with` runs whenever that does
+        parent = tree.parent(last)
         if later is earlier or parent is None or later.node.lineno <= earlier.node.lineno:  # type: ignore[attr-defined]
             return False
         around = [earlier.node, *tree.ancestors(earlier.node)]
-        block = block_with(parent, later.node)
-        before = block[: block.index(later.node)] if block else ()  # type: ignore[arg-type]
+        block = block_with(parent, last)
+        before = block[: block.index(last)] if block else ()  # type: ignore[arg-type]
         return any(outer in before for outer in around)
 
     def methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:

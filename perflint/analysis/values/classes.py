@@ -26,7 +26,7 @@ from perflint.analysis.values.kind import (
     same_place,
 )
 from perflint.analysis.values.operations import iterate
-from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name
 from perflint.ir.summary import MODULE, Value
@@ -284,7 +284,8 @@ class Classes:
         if method is not None:
             if self._is_property(method):
                 return placed(self.inference.calls.run(method, NO_ARGUMENTS, base), base)
-            return Kind(Tag.FUNCTION, qualified=method.name, path=method.path)
+            bound = base if base.tag in (Tag.MODULE, Tag.INSTANCE) and not self._is_static(method) else None
+            return Kind(Tag.FUNCTION, qualified=method.name, path=method.path, element=bound and bound.but(items=()))
         other = self.inference.at(owner.path)
         found = other.classes.attributes.here(owner, name) if other is not None else None
         if found is None:
@@ -296,7 +297,9 @@ class Classes:
         """A submodule or parameter is wherever its module is; a plain tensor attribute stays where it was made."""
         if base.tag is not Tag.MODULE:
             return kind
-        if kind.tag is Tag.MODULE and kind.place is Place.UNKNOWN:
+        # `self.weight = self.embedding.weight` is the parameter itself: it goes where the module goes.
+        is_parameter = kind.is_tensor and is_from(kind.origin, Provenance.PARAMETER) and not kind.fresh
+        if (kind.tag is Tag.MODULE or is_parameter) and kind.place is Place.UNKNOWN:
             return kind.but(place=Place.MODULE)
         if kind.tag is Tag.SEQUENCE and kind.element is not None and kind.element.tag is Tag.MODULE:
             return kind.but(element=kind.element.but(place=Place.MODULE), items=())

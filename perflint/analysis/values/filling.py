@@ -53,7 +53,7 @@ class Filling:
             return kind
         made = join(self._inference.eval(item, frame) for item in added)
         if not made.known:
-            return kind
+            return kind if made.tag is Tag.NEVER else kind.but(element=kind.element or made, qualified="")
         made = promises.kept(made, kind.element or UNKNOWN).but(fresh=False)
         return kind.but(element=made.at_most(Confidence.MEDIUM), qualified="")
 

@@ -260,6 +260,8 @@ def _builtin(name: str, arguments: Arguments) -> Kind:
         return sequence(NUMBER)
     if short == "next":
         return iterate(first) if first is not None else UNKNOWN
+    if name == "builtins.tuple" and first is not None and first.tag is Tag.SEQUENCE and first.items:
+        return first.but(qualified="", fresh=True)
     if name in _CONVERSIONS:
         return sequence(iterate(first), qualified="") if first is not None else sequence(qualified="empty")
     if short == "dict":

@@ -293,3 +293,8 @@ def formatted(node: ast.JoinedStr) -> Kind:
         if device is not None:
             return STRING.but(device=device)
     return STRING
+
+
+def has_parts(kind: Kind) -> bool:
+    """Whether all items of a sequence are known by their places."""
+    return kind.tag is Tag.SEQUENCE and bool(kind.items) and not kind.longer and not kind.bare

@@ -31,6 +31,7 @@ from perflint.analysis.values.kind import (
     sequence,
     tensor,
 )
+from perflint.analysis.values.mapped import Mapping
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
@@ -67,6 +68,7 @@ class Parameters:
         self.uses = TensorUses(inference)
         self._calls = WrittenCalls(inference)
         self._forwards = ForwardMethods(inference, classes)
+        self.mapping = Mapping(inference)
 
     def kind(self, definition: Definition) -> Kind:
         """What the function may be given. Callers that only pass on what they are given say nothing."""
@@ -214,6 +216,9 @@ class Parameters:
             if passed.tag is Tag.NEVER:
                 return passed
             found = _merged(annotated, passed)
+        elif is_called and found.tag is Tag.NUMBER:
+            passed = self._passed(function, argument.arg)
+            found = passed if passed.is_tensor else found  # `sigma: float`, where each caller gives a tensor
         is_forward = self._forwards.holds(function, cls)
         if (
             not found.known
@@ -286,6 +291,8 @@ class Parameters:
         edges = [edge for edge in inference.program.callers(scope) if not edge.stands_in]
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
+        if all(edge.callback for edge in edges):
+            return self._mapped_over(edges, function, name)
         edges = [edge for edge in edges if self._calls_itself(edge, function)]
         # What is tried where all else failed, on the host say, is not what the function is for.
         edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
@@ -328,6 +335,16 @@ class Parameters:
             # Some caller was given it, too: what the others made says no more of where it is.
             found = found.but(origin=Origin(Provenance.USE))
         return found.but(fresh=False).at_most(Confidence.MEDIUM)
+
+    def _mapped_over(self, edges: list[Edge], function: FunctionNode, name: str) -> Kind:
+        """What a function is given that is only handed to what maps it: items of the lists that it is handed with."""
+        place, found = self.place_of(function, name), list[Kind]()
+        for edge in edges[:_MOST_CALLERS]:
+            other = self.inference.at(edge.caller.path)
+            found += other.parameters.mapping.given(edge, function.name, place) if other is not None else [UNKNOWN]
+        # None stands in a list for what is not given, which the function then finds out.
+        given = join(kind for kind in found if kind.tag is not Tag.NONE)
+        return given.but(fresh=False).at_most(Confidence.MEDIUM) if given.known else UNKNOWN
 
     def _given_by_name(self, function: FunctionNode) -> Kind:
         """What `**kwargs` holds of tensors off the host, by the calls that say so: `meters.update(norm=norm)`. Nothing,
