@@ -195,7 +195,7 @@ class BlockingTransfer(Rule):
 def _is_of_loader(copy: Copy) -> bool:
     """Whether a batch is moved, whose bytes count whatever waits besides."""
     is_loaded = is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
-    return is_loaded or copy.value.tag is Tag.BATCH
+    return is_loaded or (copy.value.tag is Tag.BATCH and not is_from(copy.value.origin, Provenance.TOKENIZER))
 
 
 def _is_before(wait: Hop, node: ast.expr, ctx: Context) -> bool:
@@ -222,7 +222,10 @@ def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:
     """By what is waited for: the whole queue, or the bytes alone. A pass that trains nothing counts less."""
     if emptied is not None or is_pass(copy.call, ctx):
         return Impact.LOW
-    return Impact.HIGH if copy.what is What.MADE and _is_grid(copy, ctx) else Impact.MEDIUM
+    if copy.what is What.MADE and _is_grid(copy, ctx):
+        return Impact.HIGH
+    # Another copy has just drained the queue, and these are a few numbers.
+    return Impact.LOW if not _is_of_loader(copy) and finds_little(copy.call, ctx) else Impact.MEDIUM
 
 
 def _is_grid(copy: Copy, ctx: Context) -> bool:

@@ -16,6 +16,7 @@ from perflint.api import (
     Nodes,
     Rule,
     callee_name,
+    tensors,
 )
 from perflint.api.waits import (
     COUNTING_NAMES,
@@ -133,10 +134,12 @@ class DataDependentShape(Rule):
 
 
 def _impact(node: ast.Call | ast.Subscript, ctx: Context) -> Impact:
-    """Only whoever makes the batch may know how many rows repeats come to, so that sparing the wait is not certain."""
+    """Only whoever makes the batch may know how many rows repeats come to; the check of a decomposition stays."""
+    name = callee_name(node) if isinstance(node, ast.Call) else ""
+    if name in tensors.CHECKS_THAT_STAY:
+        return Impact.LOW
     found = impact_at(node, ctx)
-    repeats = isinstance(node, ast.Call) and callee_name(node) == "repeat_interleave"
-    return min(found, Impact.MEDIUM) if repeats else found
+    return min(found, Impact.MEDIUM) if name == "repeat_interleave" else found
 
 
 def _is_worth_it(node: ast.AST, ctx: Context) -> bool:

@@ -209,3 +209,17 @@ def makes_scheduler(dotted: str) -> bool:
 
 def makes_scaler(dotted: str) -> bool:
     return canonical(dotted) in SCALERS
+
+
+#: Layers of torch whose forward is an operation or two, none of them a product of matrices.
+_LIGHT = within(
+    "torch.nn",
+    "Identity Flatten Embedding Dropout Dropout1d Dropout2d Dropout3d AlphaDropout LayerNorm RMSNorm GroupNorm "
+    "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d Softmax LogSoftmax Sigmoid Tanh "
+    "ReLU ReLU6 LeakyReLU PReLU ELU CELU SELU GELU SiLU Mish Hardswish Softplus CosineSimilarity PairwiseDistance",
+)
+
+
+def is_light(dotted: str) -> bool:
+    """Whether the forward of a module of torch launches a kernel or two."""
+    return canonical(dotted) in _LIGHT or is_loss_module(dotted)

@@ -256,6 +256,9 @@ SYNC_FUNCTIONS: Mapping[str, Wait] = {
     **dict.fromkeys(within("torchvision.ops", "nms batched_nms boxes.nms boxes.batched_nms"), Wait.SHAPE),
     "torch.ops.torchvision.nms": Wait.SHAPE,
 }
+#: Those that check and have no form that leaves it out, as `torch.linalg.inv_ex` does for `inv`: their own work on the
+#: device takes longer than what the host's wait costs.
+CHECKS_THAT_STAY = words("svd lstsq pinverse svdvals eigh eigvalsh eig eigvals pinv matrix_rank cond symeig")
 #: Methods and functions whose backward makes the host wait, though they themselves do not: the gradient of the source
 #: of `masked_scatter` selects by the mask, and those of products read whether a factor is zero
 #: (tools/autograd/derivatives.yaml: masked_scatter_backward, prod_backward, cumprod_backward).

@@ -64,6 +64,9 @@ def _queue(body: str, in_loop: bool, ends_step: bool, entry: Entry | None) -> tu
         ("if a: wait()\nelse: wait()\nx()", 0, [0, 1]),
         ("wait()\nif a: big()\nx()", FULL, []),
         ("wait()\nif rare: big()\nx()", 0, [0]),
+        # What holds in an assertion may look like a rare condition.
+        ("wait()\nassert rare\nx()", 0, [0]),
+        ("wait()\nassert rare, 'no'\nbig()\nx()", FULL, []),
         ("a and wait()\nx()", FULL, []),
         ("wait()\na and big()\nx()", FULL, []),
         ("wait()\nreturn [x() for i in y]", 0, [0]),

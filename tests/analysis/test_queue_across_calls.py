@@ -46,6 +46,13 @@ def change(body: str) -> tuple[int | None, int | None]:
         ("def f(a, b, c): return torch.tensor(a, device=b).float().to(b)", (1, None)),
         ("def f(a, b, c): return torch.tensor(a, **b).float().to(b)", (1, None)),
         ("def f(a, b, c):\n  with torch.no_grad():\n    return a", (0, None)),
+        # Decompositions are checked on the host, sizes are counted; of repeats the host may know the sum.
+        ("def f(a, b, c): return torch.linalg.eigh(a)", (None, 0)),
+        ("def f(a, b, c): return torch.unique(a)", (None, 0)),
+        ("def f(a, b, c): return torch.repeat_interleave(a, 2)", (1, None)),
+        # A loss is a kernel or two, a layer is work.
+        ("loss = torch.nn.MSELoss()\ndef f(a, b, c): return loss(a, b)", (2, None)),
+        ("layer = torch.nn.Linear(8, 8)\ndef f(a, b, c): return layer(a)", (FULL, None)),
         # How many boxes are kept, the device has to tell.
         ("def f(a, b, c): gpu_nms(a, b, c)", (None, 0)),
         ("def f(a, b, c): gpu_nms(a, b, c)\ndef gpu_nms(a, b, c): pass", (0, None)),

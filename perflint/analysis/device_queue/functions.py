@@ -17,12 +17,13 @@ from perflint.analysis.effects.own import of_call
 from perflint.analysis.effects.summary import Effect
 from perflint.analysis.evidence import last_name, runs_a_model
 from perflint.analysis.names.declared import is_abstract
-from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.values import SUPPRESSES
 from perflint.finding import Heat, Hop
 from perflint.ir.own_effects import COMPUTES
 from perflint.ir.summary import CallFacts, FunctionFacts
 from perflint.torch_model import tensors
+from perflint.torch_model.modules import is_light
 from perflint.torch_model.names import canonical, within
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ _MODES = within("torch", "no_grad enable_grad inference_mode set_grad_enabled au
 #: Libraries of arrays, and those of tensors.
 _ARRAYS = frozenset("numpy scipy gym gymnasium cv2 pandas".split())
 _TENSORS = frozenset("torch jax tensorflow cupy mxnet torchvision torchaudio tensordict einops".split())
+#: Functions that wait whatever they are given; of repeats the host may know the sum.
+_COUNTING = frozenset(tensors.SYNC_FUNCTIONS) - {"torch.repeat_interleave"}
+#: What a loss of torch launches, an activation, a normalization.
+_A_FEW = 2
 #: Of the methods that read, the one that only works on the host.
 _OF_HOST = "numpy"
 
@@ -169,10 +174,26 @@ class FunctionQueues:
         if Effect.UNKNOWN in effects and SUPPRESSES.search(last_name(call.func)):
             # How many boxes are kept, the device has to tell; kernels of old fill tensors of the host.
             return waiting(Hop(scope.path, call.line, f"{last_name(call.func)}()"))
+        if self._counts(call, scope):
+            return waiting(Hop(scope.path, call.line, f"{last_name(call.func)}()"))
+        if self._is_light(call, scope):
+            return launching(_A_FEW)
         if not _WORKING.isdisjoint(effects) or runs_a_model(call.func):
             return WORK
         is_idle = self._is_idle(call, scope) or self._computes_on_host(scope.path)
         return launching(1) if Effect.LAUNCHES in effects and not is_idle else NOTHING
+
+    def _counts(self, call: CallFacts, scope: Scope) -> bool:
+        """`torch.linalg.eigh(x)`, `torch.nonzero(x)`: the host waits for errors, or for a size."""
+        if self._computes_on_host(scope.path):
+            return False
+        names = [canonical(ref.name) for ref in self._program.refs(call.func, scope) if ref.kind == EXTERNAL]
+        return bool(names) and all(name in _COUNTING for name in names)
+
+    def _is_light(self, call: CallFacts, scope: Scope) -> bool:
+        """`self.criterion(x, y)`, of a loss of torch."""
+        refs = self._program.refs(call.func, scope)
+        return bool(refs) and all(ref.kind == EXTERNAL_INSTANCE and is_light(ref.name) for ref in refs)
 
     def _is_idle(self, call: CallFacts, scope: Scope) -> bool:
         """`torch.tensor(rows)`, `torch.no_grad()`: the device has nothing to do for it."""

@@ -130,8 +130,18 @@ class _Iteration:
 
     def is_rare(self, source: Block, target: Block) -> bool:
         """Whether an edge is taken on few iterations, and another one on the others."""
-        others = (item for item in source.successors if item is not source.handler)
+        others = [item for item in source.successors if item is not source.handler and not self._only_fails(item)]
         return self._enters_rarely(target) and not all(map(self._enters_rarely, others))
+
+    def _only_fails(self, block: Block) -> bool:
+        """Whether a block leads to an error alone: where an assertion holds, the function goes on as a rule."""
+        seen: set[int] = set()
+        while len(block.successors) == 1 and block.index not in seen:
+            seen.add(block.index)
+            block = block.successors[0]
+            if block is self.failure:
+                return True
+        return False
 
     def _enters_rarely(self, target: Block) -> bool:
         if not target.entered_when:

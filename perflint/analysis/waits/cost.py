@@ -39,6 +39,7 @@ from perflint.ir.calls import callee_name, keyword
 from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.torch_model import tensors
 from perflint.torch_model.effects import Effect
+from perflint.torch_model.modules import is_light
 
 #: Methods of texts and containers: they launch nothing, whatever they are called on.
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
@@ -308,6 +309,8 @@ def _change(node: ast.AST, ctx: FileFacts) -> Transfer:
         return transfer.WORK if is_product else transfer.launching(1)
     if isinstance(node, ast.AugAssign) and ctx.kind(node.target).is_tensor:
         return transfer.launching(1)
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ctx.kind(node.value).is_tensor:
+        return transfer.NOTHING if ctx.kind(node.value).place is Place.HOST else transfer.launching(1)
     return transfer.NOTHING
 
 
@@ -401,6 +404,8 @@ def _copies_to_device(call: ast.Call, ctx: FileFacts) -> bool:
 
 
 def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
+    if is_light(ctx.kind(call.func).qualified or ""):
+        return transfer.launching(_SEVERAL)
     index = ctx.call_index(call)
     change = transfer.NOTHING if index is None else ctx.program.queue_change(ctx.scope(call), index)
     if change.fresh is not None or change.total >= transfer.FULL:
