@@ -230,8 +230,8 @@ def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:
 
 def _is_grid(copy: Copy, ctx: Context) -> bool:
     """Whether what is made is as large as a picture: of two sizes or more that come from a tensor, or of its shape."""
-    sizes = {
-        ctx.text(item) for made in copy.origin.made for item in made.args if origin_of(item, ctx).source is Source.SIZES
-    }
-    whole = any(text.endswith((".shape", ".size()")) for text in sizes)
-    return whole or len(sizes) > 1
+    for made in copy.origin.made:
+        sizes = {ctx.text(item) for item in made.args if origin_of(item, ctx).source is Source.SIZES}
+        if len(sizes) > 1 or any(text.endswith((".shape", ".size()")) for text in sizes):
+            return True
+    return False

@@ -74,6 +74,10 @@ class RoundTripTransfer(Rule):
             related=tuple(ctx.hop(item, ctx.text(item)) for item in fetched if item.lineno != node.lineno),
         )
 
+    def counted(self, node: ast.AST, ctx: Context) -> ast.AST:
+        fetched = round_trip(node, ctx) if isinstance(node, ast.Call) else ()
+        return fetched[0] if fetched else node
+
 
 def _impact(down: ast.Call, ctx: Context) -> Impact:
     """Two copies and what the host does meanwhile, beside the wait; of a pass that trains nothing it is the work."""

@@ -50,10 +50,16 @@ class Standing(NamedTuple):
     costs_every_step: bool
     #: Whether only the contract of a module or a public function makes the line hot, and nothing here trains with it.
     is_promised: bool
+    #: Whether a step that trains pays dozens of times, for each sample, for each parameter.
+    is_multiplied: bool = False
 
 
 def limit(standing: Standing) -> Impact:
-    """The largest impact that is certain: what is only probable is not high, nor what no step of the program pays."""
+    """The largest impact that is certain: what is only probable is not high, nor what no step of the program pays. Cost
+    times certainty counts: what is paid dozens of times need be no more than probable.
+    """
+    if standing.is_multiplied and standing.confidence >= Confidence.MEDIUM:
+        return Impact.HIGH
     if standing.confidence < Confidence.HIGH or not standing.costs_every_step or standing.is_promised:
         return Impact.MEDIUM
     return Impact.HIGH

@@ -192,6 +192,11 @@ class Rule:
             block=None if block is None else ctx.span(block),
         )
 
+    def counted(self, node: ast.AST, ctx: Context) -> ast.AST:
+        """The node whose runs in a step count for a finding at `node`."""
+        del ctx
+        return node
+
     @classmethod
     def page(cls) -> str:
         """The rule's page: its docstring, dedented."""

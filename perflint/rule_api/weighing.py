@@ -27,8 +27,10 @@ def weighed(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Findin
         return finding
     if finding.heat >= Heat.STEP and rule.minor_beside_reads and is_minor(node, ctx):
         return replace(finding, impact=Impact.LOW)
-    if finding.impact is Impact.HIGH and limit(_standing(finding, node, rule, ctx)) < Impact.HIGH:
-        return replace(finding, impact=Impact.MEDIUM)
+    standing = _standing(finding, node, rule, ctx)
+    # A wait in the middle of a step is of medium impact, and of high impact where there are dozens of them.
+    if finding.impact is Impact.HIGH or (standing.is_multiplied and rule.claims is not None):
+        return replace(finding, impact=limit(standing))
     return finding
 
 
@@ -37,7 +39,15 @@ def _standing(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Stan
         finding.confidence,
         costs_every_step=finding.heat >= Heat.STEP or rule.lasting,
         is_promised=ctx.program.is_only_promised(ctx.scope(node), ctx.context(node)),
+        is_multiplied=finding.heat >= Heat.STEP and _is_multiplied(rule.counted(node, ctx), ctx),
     )
+
+
+def _is_multiplied(node: ast.AST, ctx: Context) -> bool:
+    # The inference of values is loaded with the rules: whoever only asks for help needs neither.
+    from perflint.analysis.frequency.many_turns import runs_dozens_of_times
+
+    return ctx.phase(node).phase is Phase.TRAIN and runs_dozens_of_times(node, ctx)
 
 
 def is_minor(node: ast.AST, ctx: Context) -> bool:

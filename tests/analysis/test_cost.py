@@ -25,3 +25,9 @@ def test_what_is_certain_and_paid_by_each_step_may_be_high() -> None:
 )
 def test_one_doubt_is_enough_for_medium(standing: Standing) -> None:
     assert limit(standing) is Impact.MEDIUM
+
+
+def test_what_is_paid_dozens_of_times_need_only_be_probable() -> None:
+    doubted = SURE._replace(confidence=Confidence.MEDIUM, is_promised=True)
+    assert limit(doubted._replace(is_multiplied=True)) is Impact.HIGH
+    assert limit(doubted._replace(is_multiplied=True, confidence=Confidence.LOW)) is Impact.MEDIUM
