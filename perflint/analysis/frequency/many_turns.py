@@ -19,6 +19,8 @@ __all__ = ["has_many_turns", "runs_dozens_of_times"]
 
 #: So many turns are dozens.
 _MANY = 16
+#: The dimensions of samples and of steps.
+_EARLY = (0, 1)
 #: What hands out what it is given, turn by turn.
 _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "tqdm", "sorted"})
 #: Builtins that look at each element of what they are given, and so wait for each where it is a tensor.
@@ -46,7 +48,7 @@ def has_many_turns(loop: ast.For | ast.comprehension, ctx: FileFacts) -> bool:
         return not walks_few(loop.iter, ctx)
     if OVER_FEW_PARTS.search(f"{ctx.text(loop.target)} {ctx.text(loop.iter)}"):
         return False
-    return goes_over_dimension(loop.iter, ctx) or _counts_to_extent(loop.iter, ctx) or _hands_out_rows(loop.iter, ctx)
+    return _counts_rows(loop.iter, ctx) or _hands_out_rows(loop.iter, ctx)
 
 
 def _is_of_group(rows: ast.expr) -> bool:
@@ -76,19 +78,36 @@ def _shaped(scope: ast.AST, ctx: FileFacts) -> frozenset[str]:
     )
 
 
-def _counts_to_extent(rows: ast.expr, ctx: FileFacts) -> bool:
-    """`range(n)` for a number that is the extent of a tensor: one is made of as many elements, or the caller takes the
-    number from a tensor's size.
+def _counts_rows(rows: ast.expr, ctx: FileFacts) -> bool:
+    """`range(n)` for how many rows or steps a tensor has, here or where the function is called; or for the extent of a
+    tensor that the function makes.
     """
-    if not isinstance(rows, ast.Call) or callee_name(rows) != "range" or len(rows.args) != 1:
+    if not isinstance(rows, ast.Call) or callee_name(rows) != "range" or not rows.args:
         return False
-    stop = rows.args[0]
+    stop = rows.args[-1]
+    if goes_over_dimension(rows, ctx):
+        return not isinstance(stop, ast.Constant) and _is_early(stop, ctx)
     if not isinstance(stop, ast.Name):
         return False
     given = ctx.given_on_route(stop)
     if given is not None and goes_over_dimension(ast.Call(ast.Name("range"), [given[0]], []), given[1]):
-        return True
+        return _is_early(*given)
     return stop.id in ctx.once(_extents, ctx.tree.scope_of(rows))
+
+
+def _is_early(size: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a size is that of the first dimension or the second, where samples and steps are: of channels and kinds
+    there are few.
+    """
+    if isinstance(size, ast.Name):
+        found = ctx.inference.flow.definitions(size)[0]
+        if not found.path:
+            return found.value is None or _is_early(found.value, ctx)
+        return found.path[0] in _EARLY
+    index = size.slice if isinstance(size, ast.Subscript) else None
+    if isinstance(size, ast.Call) and callee_name(size) == "size" and size.args:
+        index = size.args[0]
+    return index is None or (isinstance(index, ast.Constant) and index.value in _EARLY)
 
 
 def _extents(scope: ast.AST, ctx: FileFacts) -> frozenset[str]:
