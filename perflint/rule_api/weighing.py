@@ -46,8 +46,9 @@ def _standing(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Stan
 def _is_multiplied(node: ast.AST, ctx: Context) -> bool:
     # The inference of values is loaded with the rules: whoever only asks for help needs neither.
     from perflint.analysis.frequency.many_turns import runs_dozens_of_times
+    from perflint.analysis.waits.cost import in_training_step
 
-    return ctx.phase(node).phase is Phase.TRAIN and runs_dozens_of_times(node, ctx)
+    return in_training_step(node, ctx) and runs_dozens_of_times(node, ctx)
 
 
 def is_minor(node: ast.AST, ctx: Context) -> bool:

@@ -86,9 +86,9 @@ def holds_few(module: Kind, ctx: FileFacts) -> bool:
 
 def holds_few_by_name(owner: ast.expr, ctx: FileFacts) -> bool:
     """Whether all modules hold so few which classes of the project keep under a name: of `parts.decoder.head`, where
-    nobody can tell what the parts are.
+    nobody can tell what the parts are, or how the layer of torch was made.
     """
-    if not isinstance(owner, ast.Attribute) or ctx.kind(owner).tag is not Tag.UNKNOWN:
+    if not isinstance(owner, ast.Attribute) or ctx.kind(owner).path:
         return False
     count = ctx.program.whole.most_parameters_kept(owner.attr)
     return count is not None and 0 < count <= _FEW

@@ -16,6 +16,7 @@ from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.feasibility.at_nodes import is_in_training
 from perflint.analysis.feasibility.device_branches import rules_out_cuda
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.many_turns import runs_dozens_of_times
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.phases.phase import Phase
 from perflint.analysis.shortened import short_text
@@ -60,13 +61,16 @@ _WHOLE = frozenset({"tolist", "cpu", "numpy"})
 
 def exposure_of(node: ast.AST, ctx: FileFacts) -> Exposure:
     """How the wait at `node` stands in its step."""
-    queue = _queues_around(node, ctx).all
+    queue, trains = _queues_around(node, ctx).all, in_training_step(node, ctx)
+    # What does not train waits for its results in any case: little work in a few turns more is no cost of its own.
+    least = _SEVERAL if trains or runs_dozens_of_times(node, ctx) else transfer.FULL
     return Exposure(
-        queue.before(node).launched,
-        queue.launched_after(node),
-        is_repeated=_is_repeated(node, ctx),
-        trains=ctx.phase(node).phase is Phase.TRAIN and is_in_training(node, ctx),
+        queue.before(node).launched, queue.launched_after(node), _is_repeated(node, ctx, least), trains=trains
     )
+
+
+def in_training_step(node: ast.AST, ctx: FileFacts) -> bool:
+    return ctx.phase(node).phase is Phase.TRAIN and is_in_training(node, ctx)
 
 
 def impact_at(node: ast.AST, ctx: FileFacts) -> Impact:
@@ -199,11 +203,12 @@ def _place(node: ast.AST) -> tuple[int, int]:
     return node.lineno, node.col_offset  # type: ignore[attr-defined]
 
 
-def _is_repeated(node: ast.AST, ctx: FileFacts) -> bool:
+def _is_repeated(node: ast.AST, ctx: FileFacts, least: int) -> bool:
+    """Whether a step comes to a wait several times, each time with as many launches to wait for."""
     if ctx.heat(node) > Heat.MICROBATCH:
         return True  # a micro-batch has a forward and a backward of its own, as a step has
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
-    if any(ctx.heat(loop) >= Heat.STEP and _launches_each_time(loop, ctx) for loop in loops):
+    if any(ctx.heat(loop) >= Heat.STEP and _launches_each_time(loop, ctx, least) for loop in loops):
         return True
     return not loops and ctx.program.runs_several_times(ctx.scope(node))
 
@@ -214,13 +219,13 @@ def works_between(first: ast.AST, node: ast.AST, ctx: FileFacts) -> bool:
     return any(_launches_each_time(loop, ctx) for loop in ctx.loops(node) if loop not in outer)
 
 
-def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> bool:
+def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts, least: int = _SEVERAL) -> bool:
     """Whether each iteration launches something for its wait to wait for, and does not only read what is there."""
     launched = 0
     for statement in loop.body:
         for node in ctx.walk(statement):
             launched += ctx.once(_change, node).total
-            if launched >= _SEVERAL:
+            if launched >= least:
                 return True
     return False
 
