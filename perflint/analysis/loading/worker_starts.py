@@ -11,10 +11,13 @@ from perflint.analysis.loading.sample_cost import is_small, is_tiny, needs_worke
 from perflint.analysis.naming.phases import FOR_EVALUATION, FOR_TRAINING
 from perflint.finding import Heat
 from perflint.ir.calls import is_constant, keyword
+from perflint.ir.notation import value_of
 
 _SPAWNING = ("spawn", "forkserver")
 #: As many workers take a third of a second to fork.
 _MANY = 8
+#: As many take a tenth of a second or more.
+_SEVERAL = 4
 #: Of so many passes all starts together take less than half a minute.
 _FEW_PASSES = 50
 #: So many starts of a few workers take a second of a whole run.
@@ -57,7 +60,20 @@ def has_short_passes(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -
         return True
     if _serves_both(call, ctx):
         return any(loop.again and use(loop, ctx) == "train" for loop in loops)
-    return purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
+    serves_any = purpose(call, ctx) == "" and {use(loop, ctx) for loop in loops if loop.again} >= {"train", "look"}
+    return serves_any and not _are_few(call, ctx)
+
+
+def _are_few(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether no more than a few workers start, by all that ask for the loader: a tenth of a second of a pass of which
+    nobody knows that it is short.
+    """
+    count = option(call, "num_workers", ctx)
+    told = set() if count is None else counted(count, ctx)
+    if None in told and count is not None:
+        # What those pass who ask for it.
+        told = {item[2] for item in ctx.program.literals(value_of(count), ctx.scope(call)) or ((None,) * 3,)}
+    return bool(told) and all(isinstance(item, int) and item < _SEVERAL for item in told)
 
 
 def _are_many(call: ast.Call, ctx: FileFacts) -> bool:
