@@ -32,12 +32,11 @@ from perflint.api.loops import (
     growing_loop,
     grown_at,
     grown_attributes,
-    is_column,
+    impact_of_growth,
     is_now_and_then,
     is_of_a_kind,
     may_be_a_number,
     need_not_be_many,
-    runs_a_model,
     size_reads,
     turns_few_times,
 )
@@ -79,6 +78,7 @@ class GrowingCat(Rule):
     - Loops whose iterations read the concatenated value: key-value caches, token-by-token decoding, sliding windows.
     - Loops of few iterations, over few things (layers, devices, crops), or over things that are not known to be many.
     - Parts that are slices of one tensor.
+    - One number for each item, beside the forward of a model.
     - Iterations that generate what they add, or run a model on one item.
     - Tests, checkpoint conversions, and cold code of files that do not use torch.
 
@@ -119,24 +119,21 @@ class GrowingCat(Rule):
             return
         if adds_the_same(grown, loop, ctx) or _is_trifling(node, ctx):
             return
-        if all(is_column(part) for part in grown.added) and runs_a_model(loop, ctx):
-            return
         if encodes_items(loop, ctx) or are_generated(grown.added, loop, ctx):
             return
         if are_moved_over(grown.added, loop) or _goes_over_few(grown, loop, ctx):
             return
         if any(may_be_a_number(part, loop) for part in grown.added):
             return
-        reads = size_reads(grown, loop, ctx)
-        if reads is None:
+        reads, impact = size_reads(grown, loop, ctx), impact_of_growth(grown, loop, ctx)
+        if reads is None or impact is None:
             return
         yield self.finding(
             node,
             ctx,
             f"Every iteration of this loop copies all of `{grown.name}` to add `{grown.new}`.",
             advice=f"Append `{grown.new}` to a list, and concatenate the list once after the loop.",
-            # Where a model runs in each turn, it takes longer than the copy for all but very many turns.
-            impact=Impact.MEDIUM if runs_a_model(loop, ctx) else None,
+            impact=impact,
             confidence=Confidence.MEDIUM if reads else None,
             fix=None if reads else collected_in_list(grown, loop, ctx),
         )

@@ -10,6 +10,7 @@ from perflint.analysis.frequency.few_parts import (
     targets_and_items,
 )
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
+from perflint.analysis.frequency.growth_cost import impact_of_growth
 from perflint.analysis.frequency.listed import goes_through_list
 from perflint.analysis.frequency.over_dimensions import goes_over_dimension
 from perflint.analysis.frequency.run_again import runs_again
@@ -29,7 +30,7 @@ from perflint.analysis.phases.loop_purpose import (
     trains_inside,
     tries_until,
 )
-from perflint.analysis.phases.turn_work import are_generated, encodes_items, goes_from_file_to_file, runs_a_model
+from perflint.analysis.phases.turn_work import are_generated, encodes_items, goes_from_file_to_file
 from perflint.analysis.values.built_texts import built_text, is_same_text
 from perflint.analysis.values.by_index import computed_by_index, stacked_rows
 from perflint.analysis.values.growing import (
@@ -39,7 +40,6 @@ from perflint.analysis.values.growing import (
     adds_the_same,
     growing_loop,
     grown_at,
-    is_column,
     may_be_a_number,
     size_reads,
 )
@@ -71,10 +71,10 @@ __all__ = [
     "growing_loop",
     "grown_at",
     "grown_attributes",
+    "impact_of_growth",
     "is_assigned_in",
     "is_between_clocks",
     "is_bound_before_steps",
-    "is_column",
     "is_for_one_turn",
     "is_forever",
     "is_now_and_then",
@@ -88,7 +88,6 @@ __all__ = [
     "need_not_be_many",
     "only_repeats",
     "regions_of_turns",
-    "runs_a_model",
     "runs_again",
     "size_reads",
     "stacked_rows",
