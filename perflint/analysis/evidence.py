@@ -268,7 +268,12 @@ def is_denoising(call: CallFacts) -> bool:
 
 def is_whole_run(facts: FunctionFacts) -> bool:
     """Whether a function makes the model or the optimizer that it trains: a loop around it tries models, not steps."""
-    return any(last_name(call.func) in _MAKERS for call in facts.calls)
+    return any(map(makes_trained, facts.calls))
+
+
+def makes_trained(call: CallFacts) -> bool:
+    """Whether a call makes a model or an optimizer."""
+    return last_name(call.func) in _MAKERS
 
 
 def is_look_at_one(call: CallFacts) -> bool:

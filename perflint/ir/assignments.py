@@ -35,6 +35,8 @@ class Assignments(Flags):
                     self.keep_test(target.id, held)
                 elif guards.is_new_container(held):
                     self.scope.made.setdefault(target.id, self.context)
+                if type(held) is ast.Call:
+                    self.scope.handed.setdefault(target.id, self.context)
             elif type(target) is ast.Attribute:
                 self.target(target)
                 self.bind_attribute(target, value, computed)

@@ -6,6 +6,7 @@ import ast
 
 from perflint.ir import guards
 from perflint.ir.expressions import Expressions
+from perflint.ir.lazy_results import asked_of_result
 from perflint.ir.questions import Question, asked
 from perflint.ir.summary import MODULE
 
@@ -33,7 +34,7 @@ class Flags(Expressions):
         if kind == guards.LAZY:
             # `if key not in seen: seen[key] = ...`, for a `seen` that this very call has made
             made = self.scope.made.get(guards.looked_into(node.test))
-            return kind if made is None else made
+            return (asked_of_result(node.test, node.body, context, self.scope) or kind) if made is None else made
         flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
         begun = self.scope.begun_in(flag, context) if flag is not None else None
         return kind if begun is None else begun

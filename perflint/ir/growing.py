@@ -26,7 +26,7 @@ class Growing:
 
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
-        "counters", "facts", "held", "is_generator", "loops", "made", "mixed", "questions", "reads", "returns",
+        "counters", "facts", "handed", "held", "is_generator", "loops", "made", "mixed", "questions", "reads", "returns",
         "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
         "yields",
     )  # fmt: skip
@@ -62,6 +62,7 @@ class Growing:
         self.unset: set[str] = set()
         self.begun: dict[str, int] = {}
         self.made: dict[str, int] = {}
+        self.handed: dict[str, int] = {}
         #: By their places in `loops`, those that are statements.
         self.turning: dict[int, ast.For | ast.AsyncFor | ast.While] = {}
 

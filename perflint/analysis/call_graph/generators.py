@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perflint.analysis.evidence import last_name
 from perflint.analysis.frequency.epochs import EPOCH, LoopHeat, Loops
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
@@ -19,7 +20,7 @@ _WRAPPERS = frozenset("enumerate tqdm trange track progress progress_bar iter zi
 
 def mark_generators(loops: Loops, resolver: Resolver) -> None:
     """Add the loops of generators that hot loops go through, and of those that they take from in turn."""
-    feeding = _Feeding(resolver)
+    feeding = Feeding(resolver)
     waiting = [key for key, loop in loops.items() if loop.heat >= Heat.STEP and loop.role in _FED]
     seen: set[Scope] = set()
     taken: dict[Scope, list[CallFacts]] = {}
@@ -37,7 +38,20 @@ def mark_generators(loops: Loops, resolver: Resolver) -> None:
                     waiting += feeding.mark(source, loops, seen)
 
 
-class _Feeding:
+def called_in(iterable: Value) -> str:
+    """The last name of what a loop goes through the result of, behind `enumerate` and its kin; "" where it calls nothing."""
+    while isinstance(iterable, tuple) and iterable[0] == "call":
+        name = last_name(iterable[1])
+        passed = given(iterable) if name in _WRAPPERS and isinstance(iterable[1], str) else ()
+        if not passed:
+            return name
+        iterable = passed[0]
+    return ""
+
+
+class Feeding:
+    """The generators that loops go through."""
+
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         #: While one question is answered: the functions that were looked into for it.

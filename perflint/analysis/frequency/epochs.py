@@ -7,11 +7,12 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name
-from perflint.analysis.names.refs import Scope
+from perflint.analysis.evidence import last_name, makes_trained
+from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
 from perflint.ir.summary import FunctionFacts, Value
+from perflint.torch_model import modules
 
 
 class LoopHeat(NamedTuple):
@@ -24,16 +25,23 @@ class LoopHeat(NamedTuple):
 
 
 Loops: TypeAlias = "dict[tuple[Scope, int], LoopHeat]"
+#: What gives the model that it is called on or given.
+_HANDING = frozenset("to cuda cpu eval train deepcopy DataParallel DistributedDataParallel compile prepare".split())
 EPOCH = LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
 
 
 def mark_epochs(
-    loops: Loops, runs: set[tuple[Scope, int]], steps: set[tuple[Scope, int]], graph: CallGraph, resolver: Resolver
+    loops: Loops,
+    runs: set[tuple[Scope, int]],
+    steps: set[tuple[Scope, int]],
+    counted: set[tuple[Scope, int]],
+    graph: CallGraph,
+    resolver: Resolver,
 ) -> None:
     """Add the loops around hot ones, and change those that only look like steps: of the `steps`, which go through no
     batches themselves, a turn in which one of the `runs` trains on all batches of a loader is a pass, and so is one
     that plays whole episodes before it trains on them, and one that counts epochs, where functions that are called in
-    it have loops that train.
+    it have loops that train. The `counted` take the next batch in each turn, from what need not end with a pass.
     """
     around = _Around(graph, resolver)
     passes = steps.intersection(around.loops({*runs, *_collecting(resolver)}, guarded=False))
@@ -42,7 +50,12 @@ def mark_epochs(
         own = {scope for scope, _ in counting}
         training = (key for key, heat in loops.items() if heat.role == "train" and key[0] not in own)
         passes |= counting.intersection(around.loops(training))
-    for key in around.loops(key for key, heat in loops.items() if heat.role in ("train", "batches")):
+    hot = [key for key, heat in loops.items() if heat.role in ("train", "batches")]
+    found, experiments = around.passes(hot, steps | counted)
+    for key in experiments:
+        if key in loops and loops[key].heat is Heat.EPOCH:
+            del loops[key]
+    for key in found:
         loops.setdefault(key, EPOCH)
     loops.update(dict.fromkeys(passes, EPOCH))
 
@@ -76,10 +89,21 @@ def _counts_epochs(key: tuple[Scope, int], resolver: Resolver) -> bool:
     return loop.kind == "for" and loop.targets == ("epoch",)
 
 
+def _made(value: Value) -> Value:
+    """`Net()` of `Net().to(device)`; None for what calls nothing, or hands on what it is given."""
+    while isinstance(value, tuple) and value[0] == "call":
+        func = value[1]
+        if last_name(func) not in _HANDING:
+            return value
+        value = func[1] if isinstance(func, tuple) and func[0] == "attr" else None
+    return None
+
+
 class _Around:
     def __init__(self, graph: CallGraph, resolver: Resolver) -> None:
         self.graph = graph
         self.resolver = resolver
+        self._made: dict[Scope, set[int]] = {}
 
     def loops(self, inner: Iterable[tuple[Scope, int]], *, guarded: bool = True) -> list[tuple[Scope, int]]:
         """The loops around those given; without `guarded` only those in whose every turn an inner one surely runs."""
@@ -100,6 +124,70 @@ class _Around:
                     holders.add(edge.caller)
                     waiting.append(edge.caller)
         return found
+
+    def passes(
+        self, inner: list[tuple[Scope, int]], counted: set[tuple[Scope, int]]
+    ) -> tuple[list[tuple[Scope, int]], set[tuple[Scope, int]]]:
+        """The loops around those given, of which a turn may be a pass, and those of experiments, each of which runs once:
+        they make what they train on each turn, and have a loop of passes or one of the `counted` inside.
+        """
+        starts = [(scope, self._facts(scope).loops[index].context, (scope, index) in counted) for scope, index in inner]
+        experiments: set[tuple[Scope, int]] = set()
+        whole: set[Scope] = set()
+        # Whatever else an experiment goes through, as a test at its end, is a part of it.
+        self._climb(starts, experiments, whole)
+        for scope in whole:
+            for edge in self._callers(scope):
+                experiments.update((edge.caller, loop) for loop in self._facts(edge.caller).loops_around(edge.context))
+        return self._climb(starts, experiments, whole), experiments
+
+    def _climb(
+        self, starts: list[tuple[Scope, int, bool]], experiments: set[tuple[Scope, int]], whole: set[Scope]
+    ) -> list[tuple[Scope, int]]:
+        """The loops around some contexts, up to `experiments`, and functions that are `whole` ones: both grow."""
+        found: list[tuple[Scope, int]] = []
+        seen: set[tuple[Scope, bool]] = set()
+        waiting = list(starts)
+        while waiting:
+            scope, context, has_passes = waiting.pop()
+            facts = self._facts(scope)
+            making = self._making(scope)
+            for loop in facts.loops_around(context):
+                if loop in making and has_passes:
+                    experiments.add((scope, loop))
+                if (scope, loop) in experiments:
+                    break
+                found.append((scope, loop))
+                has_passes = True
+            else:
+                if has_passes and making:
+                    whole.add(scope)
+                if scope not in whole and (scope, has_passes) not in seen:
+                    seen.add((scope, has_passes))
+                    waiting += ((edge.caller, edge.context, has_passes) for edge in self._callers(scope))
+        return found
+
+    def _making(self, scope: Scope) -> set[int]:
+        """The loops in which a function makes the optimizer of a model that it makes as well, -1 for its own body; not
+        of one that it is given, as a client is in each round of a federated training.
+        """
+        if scope not in self._made:
+            facts = self._facts(scope)
+            found = [{-1, *facts.loops_around(call.context)} for call in facts.calls if makes_trained(call)]
+            makes = bool(found) and self._makes_model(scope, facts)
+            self._made[scope] = set().union(*found) if makes else set()
+        return self._made[scope]
+
+    def _makes_model(self, scope: Scope, facts: FunctionFacts) -> bool:
+        return any(
+            modules.makes_module(ref.name)
+            if ref.kind == EXTERNAL_INSTANCE
+            else ref.kind == INSTANCE and self.resolver.hierarchy.is_module(Ref(CLASS, ref.path, ref.name))
+            for values in facts.binds.values()
+            for value in map(_made, values)
+            if value is not None
+            for ref in self.resolver.refs(value, scope)
+        )
 
     def _callers(self, callee: Scope) -> Iterator[Edge]:
         return (edge for edge in self.graph.incoming.get(callee, ()) if edge.confidence == Confidence.HIGH)

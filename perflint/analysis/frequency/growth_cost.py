@@ -1,3 +1,4 @@
+"""The impact of TPL309: the rank of what is joined, the work of an iteration, and how often the loop itself runs."""
 
 from __future__ import annotations
 

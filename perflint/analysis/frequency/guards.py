@@ -11,6 +11,7 @@ from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
 from perflint.analysis.feasibility.options import OPTION_NAMES, Options
 from perflint.analysis.names.declared import is_abstract
+from perflint.analysis.names.fresh_results import FreshResults
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Refs, Scope, argument
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir import guards
@@ -43,6 +44,7 @@ class Guarding:
         self._graph = graph
         self._constants = Constants(resolver, graph)
         self._options = Options(resolver)
+        self._fresh = FreshResults(resolver)
         self._answering: set[Scope] = set()
         #: By file and class, the methods that keep tests in attributes.
         self._keeping: dict[tuple[str, str], list[tuple[Scope, FunctionFacts]]] = {}
@@ -70,6 +72,8 @@ class Guarding:
             return _OFTEN if self._is_short(question[1], scope, given) else guards.PERIODIC
         if form == "told":
             return self._told(question, scope)
+        if form == "fresh":
+            return None if self._fresh.is_made(question[1], scope) else question[2]  # type: ignore[no-any-return]
         if form in ("held", "counted"):
             return self._held(question, scope)
         if form == "given":

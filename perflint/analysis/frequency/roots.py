@@ -11,6 +11,7 @@ from perflint.analysis.call_graph.drivers import find_drivers, mark_drivers
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.generators import mark_generators
 from perflint.analysis.call_graph.producers import mark_producers
+from perflint.analysis.call_graph.shared_generators import mark_sharing
 from perflint.analysis.call_graph.unused import Unused
 from perflint.analysis.evidence import (
     BACKWARDS,
@@ -100,6 +101,8 @@ class RootFinder:
         self._batches = BatchSources(resolver)
         self._runs: set[tuple[Scope, int]] = set()
         self._steps: set[tuple[Scope, int]] = set()
+        #: Loops that take a batch on each turn, as often as they count.
+        self._counted: set[tuple[Scope, int]] = set()
         #: Functions that go through all batches of a loader whenever they run: what they do beside that is done once
         #: for each pass, however often they seem to be called.
         self.whole_passes: set[Scope] = set()
@@ -131,7 +134,8 @@ class RootFinder:
                 self._classify_loops(scope, facts, training)
         self._callbacks.note_registered(self._telling)
         self._named_steps(training)
-        mark_epochs(self.loops, self._runs, self._steps, self.graph, self.resolver)
+        mark_sharing(self.loops, self.resolver)
+        mark_epochs(self.loops, self._runs, self._steps, self._counted, self.graph, self.resolver)
         mark_generators(self.loops, self.resolver)
         mark_producers(self.loops, self.resolver)
         self.repeating = mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
@@ -321,6 +325,8 @@ class RootFinder:
             # What the name only makes probable, a backward pass or an optimizer's step in each iteration makes certain.
             return LoopHeat(heat, "train", Confidence.HIGH) if trains else LoopHeat(heat, "batches", confidence)
         if index in advances:
+            if "len(" not in loop.text:  # of a loader: one pass
+                self._counted.add((scope, index))
             # `for micro in range(accumulation): batch = next(it)` inside a loop that takes the steps.
             part_of_step = any(item in steps or item in advances for item in outer)
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
