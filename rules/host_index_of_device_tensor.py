@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Rule
+from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Rule, Tag, is_name
 from perflint.api.transfers import index_copied_at
 from perflint.api.waits import first_of_block, impact_at
 
@@ -65,12 +65,19 @@ class HostIndexOfDeviceTensor(Rule):
             ctx,
             f"Indexing `{ctx.text(node.value)}` with the host index `{ctx.text(copy.data)}` {ctx.heat(node).phrase}: "
             "the copy of the index synchronizes.",
-            advice=f"Create `{ctx.text(copy.data)}` on the device, or move it there once, before the loop.",
+            advice=_advice(copy.data, ctx),
             fix=index_there(node, copy.data, ctx),
             confidence=copy.certainty,
             impact=min(self.impact, impact_at(node, ctx)),
             block=_first_use(copy.data, ctx) or first_of_block(node, ctx),
         )
+
+
+def _advice(index: ast.expr, ctx: Context) -> str:
+    kept = index.value if isinstance(index, ast.Subscript) else index
+    if isinstance(kept, ast.Attribute) and is_name(kept.value, "self") and ctx.kind(kept.value).tag is Tag.MODULE:
+        return f"Register `{ctx.text(kept)}` as a buffer of index tensors: it moves to the device with the module."
+    return f"Create `{ctx.text(index)}` on the device, or move it there once, before the loop."
 
 
 def _first_use(index: ast.expr, ctx: Context) -> ast.Subscript | None:

@@ -26,8 +26,8 @@ class Growing:
 
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
-        "counters", "facts", "handed", "held", "is_generator", "loops", "made", "mixed", "questions", "reads", "returns",
-        "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
+        "counters", "facts", "handed", "held", "is_generator", "loops", "made", "mixed", "questions", "reads",
+        "returns", "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
         "yields",
     )  # fmt: skip
 

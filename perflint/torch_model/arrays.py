@@ -10,12 +10,18 @@ ARRAY_FUNCTIONS = within(
     "hstack dstack zeros_like ones_like empty_like full_like load loadtxt memmap frombuffer fromfile reshape transpose "
     "squeeze expand_dims repeat tile pad clip where argsort sort unique cumsum diff abs exp log sqrt maximum minimum "
     "dot matmul random.rand random.randn random.randint random.permutation random.normal random.uniform random.choice "
-    "meshgrid append delete insert flip roll rot90 random.random nonzero argwhere column_stack split einsum outer "
+    "append delete insert flip roll rot90 random.random argwhere column_stack split einsum outer "
     "lib.stride_tricks.sliding_window_view linalg.norm linalg.inv linalg.svd round floor ceil power square isnan isinf "
     "logical_and logical_or logical_not random.shuffle asfortranarray histogram percentile cov corrcoef",
 ) | words(
     "cv2.imread cv2.resize cv2.cvtColor cv2.imdecode PIL.ImageOps.exif_transpose imageio.imread librosa.load "
     "soundfile.read"
+)
+#: Functions that give an array for each dimension: indices.
+ARRAY_TUPLES = within(
+    "numpy",
+    "tril_indices triu_indices diag_indices tril_indices_from triu_indices_from diag_indices_from ix_ "
+    "mask_indices unravel_index nonzero meshgrid",
 )
 #: One number, or an array when more is given than this: the size, which comes last.
 DRAWS = {

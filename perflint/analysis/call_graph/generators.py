@@ -39,7 +39,7 @@ def mark_generators(loops: Loops, resolver: Resolver) -> None:
 
 
 def called_in(iterable: Value) -> str:
-    """The last name of what a loop goes through the result of, behind `enumerate` and its kin; "" where it calls nothing."""
+    """The last name of the call that a loop goes through, behind `enumerate` and its kin; "" where there is none."""
     while isinstance(iterable, tuple) and iterable[0] == "call":
         name = last_name(iterable[1])
         passed = given(iterable) if name in _WRAPPERS and isinstance(iterable[1], str) else ()

@@ -128,8 +128,8 @@ class _Around:
     def passes(
         self, inner: list[tuple[Scope, int]], counted: set[tuple[Scope, int]]
     ) -> tuple[list[tuple[Scope, int]], set[tuple[Scope, int]]]:
-        """The loops around those given, of which a turn may be a pass, and those of experiments, each of which runs once:
-        they make what they train on each turn, and have a loop of passes or one of the `counted` inside.
+        """The loops around those given, of which a turn may be a pass, and those of experiments, of which each runs
+        once: they make what they train on each turn, and have a loop of passes or one of the `counted` inside.
         """
         starts = [(scope, self._facts(scope).loops[index].context, (scope, index) in counted) for scope, index in inner]
         experiments: set[tuple[Scope, int]] = set()

@@ -73,7 +73,7 @@ class Guarding:
         if form == "told":
             return self._told(question, scope)
         if form == "fresh":
-            return None if self._fresh.is_made(question[1], scope) else question[2]  # type: ignore[no-any-return]
+            return None if self._fresh.is_made(question[1], scope) else question[2]
         if form in ("held", "counted"):
             return self._held(question, scope)
         if form == "given":

@@ -13,6 +13,7 @@ from perflint.analysis.values.kind import Kind, Place, Tag
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.reads import kind_on_device
 from perflint.ir.calls import callee_name
+from perflint.syntax.bindings import Binding
 
 #: What may be an index of many places; numbers and slices are not.
 _INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp, ast.Tuple)
@@ -53,12 +54,15 @@ def _is_host_index(index: ast.expr, ctx: FileFacts) -> bool:
     if isinstance(index, (ast.List, ast.ListComp, ast.Tuple)):
         return _holds_numbers(index, ctx)
     kind = ctx.kind(index)
+    if kind.tag is Tag.SEQUENCE and kind.element is not None and kind.element.tag is Tag.ARRAY:
+        return not _is_list(index)  # `np.tril_indices(n)`: an array for each dimension
     if kind.tag is Tag.SEQUENCE:
         return _is_list_of_numbers(index, kind, ctx)
     is_tensor = kind.tag is Tag.TENSOR and kind.place is Place.HOST and not kind.scalar
     if not is_tensor and kind.tag is not Tag.ARRAY:
         return False
-    return not _is_element(index, ctx) and not _is_mask(index, ctx)
+    is_element = any(_is_element(origin, ctx) for origin in ctx.inference.origins(index))
+    return not (is_element or _is_one_of(index, kind, ctx) or _is_mask(index, ctx))
 
 
 def _is_list_of_numbers(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
@@ -97,11 +101,22 @@ def _is_element(index: ast.expr, ctx: FileFacts) -> bool:
     """`order[step]`: a tensor without a dimension, which is read as a number; rows of a matrix are not."""
     if not isinstance(index, ast.Subscript) or isinstance(index.slice, (ast.Slice, ast.Tuple)):
         return False
-    if ctx.kind(index.slice).tag is not Tag.NUMBER:
+    if ctx.kind(index.slice).tag is not Tag.NUMBER or ctx.kind(index.value).tag is Tag.SEQUENCE:
         return False
     return not any(
         isinstance(origin, ast.Call) and callee_name(origin) in ("triu_indices", "tril_indices")
         for origin in ctx.inference.origins(index.value)
+    )
+
+
+def _is_one_of(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
+    """`for place in places.cpu()`: of a vector these are numbers, and nothing says that it is more than a vector."""
+    definitions = ctx.inference.flow.definitions(index) if isinstance(index, ast.Name) and kind.rank is None else ()
+    return any(
+        item.binding in (Binding.FOR, Binding.COMPREHENSION)
+        and item.value is not None
+        and ctx.kind(item.value).tag in (Tag.TENSOR, Tag.ARRAY)
+        for item in definitions
     )
 
 

@@ -478,6 +478,8 @@ def _values(name: str, arguments: Arguments) -> Kind | None:
         return NUMBER
     if name == "numpy.random.choice" and arguments.exact and len(arguments) == 1 and not arguments.has("size"):
         return None  # one of what it chooses from
+    if name in arrays.ARRAY_TUPLES or (name == "numpy.where" and arguments.exact and len(arguments) == 1):
+        return sequence(ARRAY)
     if name in arrays.ARRAY_FUNCTIONS:
         return ARRAY
     if name in arrays.ARRAY_REDUCTIONS:
