@@ -152,6 +152,7 @@ class GradInEvaluation(Rule):
         calls = [part for part in parts if evaluated(part)]
         if calls and min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
             yield from self._passes(parts, ctx)
+            yield from self._loops(ctx.tree.module, ctx)
 
     def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards behind a read of values, whose results are never used for more than that."""
@@ -193,8 +194,8 @@ class GradInEvaluation(Rule):
             confidence=Confidence.MEDIUM,
         )
 
-    def _loops(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
-        """Loops that evaluate in a function that trains."""
+    def _loops(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, ctx: Context) -> Iterator[Finding]:
+        """Loops that evaluate in a function or script that trains."""
         for forward in evaluating_forwards(node, ctx):
             yield self.finding(
                 forward,
@@ -204,6 +205,8 @@ class GradInEvaluation(Rule):
                 advice="Run it under `with torch.no_grad():`."
                 if stands_in_training(forward, ctx)
                 else "Put `with torch.no_grad():` around this loop.",
+                # Once in many steps, a loop is a small part of the time.
+                impact=Impact.MEDIUM if any(ctx.heat(loop) is Heat.PERIODIC for loop in ctx.loops(forward)) else None,
             )
 
     def _function(

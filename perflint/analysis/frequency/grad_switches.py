@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.names.decorated import put_in_place
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
@@ -15,6 +17,17 @@ def grad_switch(facts: FunctionFacts, context: int) -> str:
             return facts.contexts[context].kind
         context = facts.contexts[context].parent
     return ""
+
+
+def is_run_where_handed(edge: Edge, graph: CallGraph) -> bool:
+    """Whether an edge only hands a function over, to one of the project that is seen to call it: it runs there."""
+    if not edge.callback:
+        return False
+    callers = {other.caller for other in graph.incoming.get(edge.callee, ()) if not other.callback}
+    return any(
+        other.index == edge.index and not other.callback and other.callee in callers
+        for other in graph.outgoing.get(edge.caller, ())
+    )
 
 
 def is_switched_off(scope: Scope, facts: FunctionFacts, resolver: Resolver) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.frequency.grad_switches import grad_switch, is_switched_off
+from perflint.analysis.frequency.grad_switches import grad_switch, is_run_where_handed, is_switched_off
 from perflint.analysis.frequency.pairs import Pairs
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_cached, kept_by
@@ -280,7 +280,9 @@ class HeatMap:
             facts = self.resolver.summaries[caller.path].functions[caller.function]
             for edge in self.graph.outgoing.get(caller, ()):
                 callee = edge.callee
-                if state[callee] and callee not in fixed and grad_switch(facts, edge.context) != "no_grad":
+                if not state[callee] or callee in fixed or is_run_where_handed(edge, self.graph):
+                    continue
+                if grad_switch(facts, edge.context) != "no_grad":
                     state[callee] = False
                     waiting.append(callee)
         self._no_grad = state

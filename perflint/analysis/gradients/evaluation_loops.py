@@ -10,10 +10,10 @@ from typing import TypeAlias
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.forwards import arguments_by_name
+from perflint.analysis.gradients.method_forwards import model_name, runs_model
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     asks_in,
-    is_model_call,
     may_differentiate,
     name_of_whole,
 )
@@ -25,6 +25,7 @@ from perflint.syntax.walk import walk
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _BACKWARD = frozenset({"backward", "manual_backward"})
+_OFF = frozenset({"no_grad", "inference_mode"})
 _MODES = _BACKWARD | {"eval"}
 #: Roles of loops that go through batches, or run a model on its own output, and take no step.
 _PASSES = frozenset({"batches", "eval", "decode"})
@@ -48,19 +49,23 @@ def script_parts(ctx: FileFacts) -> list[ast.AST]:
     return [part for statement in ctx.tree.module.body for part in ctx.walk(statement)]
 
 
-def evaluating_forwards(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
-    """The first forward with gradients of each loop that evaluates what the function trains, but for models that may
-    need gradients to give anything.
+def evaluating_forwards(function: _Function | ast.Module, ctx: FileFacts) -> Iterator[ast.Call]:
+    """The first forward with gradients of each loop that evaluates what the function or script trains, but for models
+    that may need gradients to give anything.
     """
     return (call for call in ctx.once(_evaluated_beside, function) if not may_differentiate(call, ctx))
 
 
-def _evaluated_beside(function: _Function, ctx: FileFacts) -> list[ast.Call]:
+def _evaluated_beside(function: _Function | ast.Module, ctx: FileFacts) -> list[ast.Call]:
     return list(_forwards_beside(function, ctx))
 
 
-def _forwards_beside(function: _Function, ctx: FileFacts) -> Iterator[ast.Call]:
-    if not (_backwards(ctx.body(function)) or ctx.program.trains(ctx.own_scope(function))):
+def _forwards_beside(function: _Function | ast.Module, ctx: FileFacts) -> Iterator[ast.Call]:
+    if isinstance(function, ast.Module):
+        trains = bool(_backwards(script_parts(ctx)))
+    else:
+        trains = bool(_backwards(ctx.body(function))) or ctx.program.trains(ctx.own_scope(function))
+    if not trains:
         return
     nested = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     body = [statement for statement in function.body if not isinstance(statement, nested)]
@@ -87,10 +92,10 @@ def _after_the_step(parts: list[ast.AST], backwards: list[ast.Call], ctx: FileFa
     one graph looks at the nodes that are held out so.
     """
     first, last = min(call.lineno for call in backwards), max(call.lineno for call in backwards)
-    forwards = [part for part in parts if isinstance(part, ast.Call) and is_model_call(part, ctx)]
-    trained = {name_of_whole(part.func) for part in forwards if part.lineno < first}
+    forwards = [part for part in parts if isinstance(part, ast.Call) and runs_model(part, ctx)]
+    trained = {model_name(part, ctx) for part in forwards if part.lineno < first}
     for part in forwards:
-        if part.lineno <= last or name_of_whole(part.func) not in trained or ctx.grad_off(part):
+        if part.lineno <= last or model_name(part, ctx) not in trained or ctx.grad_off(part):
             continue
         statement = ctx.tree.statement_of(part)
         inner = [loop for loop in ctx.loops(part) if not _trains(loop, backwards)]
@@ -150,11 +155,11 @@ def _calls_that_train(parts: list[ast.AST], ctx: FileFacts) -> list[ast.Call]:
 def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
     """Names of the models that run in the innermost loops that walk back."""
     return {
-        name_of_whole(part.func)
+        model_name(part, ctx)
         for call in backwards
         for loop in ctx.loops(call)[:1]
         for part in walk(loop)
-        if isinstance(part, ast.Call) and is_model_call(part, ctx)
+        if isinstance(part, ast.Call) and runs_model(part, ctx)
     }
 
 
@@ -225,8 +230,8 @@ def _first_forward(loop: ast.AST, trained: set[str], handed: set[str], ctx: File
         part
         for part in walk(loop)
         if isinstance(part, ast.Call)
-        and (is_model_call(part, ctx) or name_of_whole(part.func) in handed)
-        and name_of_whole(part.func) in trained
+        and (runs_model(part, ctx) or model_name(part, ctx) in handed)
+        and model_name(part, ctx) in trained
         and not ctx.grad_off(part)
         and not may_differentiate(part, ctx)
     ]
@@ -243,14 +248,19 @@ def evaluating_passes(parts: list[ast.AST], ctx: FileFacts) -> Iterator[ast.Call
     all that stands in that code.
     """
     switched = _evaluated_on(parts)
-    if not switched or asks_in(parts) or any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts):
+    switching = {id(name) for part in parts if isinstance(part, (ast.With, ast.AsyncWith)) for name in _switching(part)}
+    if (
+        not switched
+        or asks_in(part for part in parts if id(part) not in switching)
+        or any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts)
+    ):
         return
     forwards = [
         part
         for part in parts
         if isinstance(part, ast.Call)
-        and is_model_call(part, ctx)
-        and _is_behind(part, switched.get(model_name(part), []), parts)
+        and runs_model(part, ctx)
+        and _is_behind(part, switched.get(model_name(part, ctx), []), parts)
         and ctx.role(part) in _PASSES
         and any(ctx.is_root_loop(loop) for loop in ctx.loops(part))
         and not ctx.grad_off(part)
@@ -259,19 +269,18 @@ def evaluating_passes(parts: list[ast.AST], ctx: FileFacts) -> Iterator[ast.Call
         yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
 
 
+def _switching(statement: ast.With | ast.AsyncWith) -> Iterator[ast.AST]:
+    """What names gradients in `with torch.no_grad():`, which asks for none."""
+    for item in statement.items:
+        if isinstance(item.context_expr, ast.Call) and callee_name(item.context_expr) in _OFF:
+            yield from walk(item.context_expr.func)
+
+
 def evaluated(part: ast.AST) -> str:
     """The last name of `model` for `model.eval()`."""
     if type(part) is not ast.Call or type(part.func) is not ast.Attribute or part.func.attr != "eval":
         return ""
     return "" if part.args or part.keywords else name_of_whole(part.func.value)
-
-
-def model_name(call: ast.Call) -> str:
-    """`model` for `model(x)`, `model.encode(x)` and `self.model(x)`."""
-    name = name_of_whole(call.func)
-    if isinstance(call.func, ast.Attribute) and name in ("forward", "encode", "encode_image", "encode_text"):
-        return name_of_whole(call.func.value)
-    return name
 
 
 def _evaluated_on(parts: list[ast.AST]) -> dict[str, list[int]]:
@@ -327,8 +336,8 @@ def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: FileFacts,
         part
         for part in parts
         if isinstance(part, ast.Call)
-        and is_model_call(part, ctx)
-        and model_name(part) in models
+        and runs_model(part, ctx)
+        and model_name(part, ctx) in models
         and not ctx.grad_off(part)
         and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
     ]
@@ -339,7 +348,9 @@ def is_evaluated_as_a_whole(forward: ast.Call, ctx: FileFacts) -> bool:
     """Whether what is around a forward is looked at as a whole, here or by who calls it."""
     function = ctx.tree.function_of(forward)
     if function is None:
-        return forward in evaluating_passes(script_parts(ctx), ctx)
+        return forward in evaluating_passes(script_parts(ctx), ctx) or forward in evaluating_forwards(
+            ctx.tree.module, ctx
+        )
     if function.name == "forward":
         return True  # who runs the module has the say
     if EVALUATES.search(function.name):

@@ -1,0 +1,65 @@
+"""Models that run by a method of their own, `flow.log_prob(x)`, told by what the method does, for evaluations."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.grad_switches import grad_switch
+from perflint.analysis.gradients.forwards import is_method_of_values
+from perflint.analysis.gradients.model_calls import is_model_call, name_of_whole
+from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.naming.models import GRADIENTS_OFF
+from perflint.analysis.values.kind import Tag
+from perflint.torch_model.effects import Effect
+
+#: Methods that run a model and have always done so, whatever is known of it.
+_FORWARDS = ("forward", "encode", "encode_image", "encode_text")
+_TRAINS = (Effect.BACKWARD, Effect.STEPS)
+#: How many functions a forward is looked for in.
+_DEEPEST = 8
+
+
+def runs_model(call: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a call runs a network, by calling it or by a method of it."""
+    return is_model_call(call, ctx) or (isinstance(call, ast.Call) and ctx.once(_runs_by_method, call))
+
+
+def model_name(call: ast.Call, ctx: FileFacts) -> str:
+    """`model` for `model(x)`, `self.model(x)`, `model.encode(x)` and any other method that runs it."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and (func.attr in _FORWARDS or ctx.once(_runs_by_method, call)):
+        return name_of_whole(func.value)
+    return name_of_whole(func)
+
+
+def _runs_by_method(call: ast.Call, ctx: FileFacts) -> bool:
+    func = call.func
+    if not isinstance(func, ast.Attribute) or not (call.args or call.keywords) or is_method_of_values(func):
+        return False
+    if ctx.kind(func.value).tag is not Tag.MODULE:
+        return False
+    ref = ctx.project_target(func)
+    if ref is None or ref.kind != FUNCTION:
+        return False
+    effects = ctx.effects(call)
+    if not effects.does(Effect.FORWARD) or effects.does(*_TRAINS):
+        return False
+    return _runs_with_gradients(Scope(ref.path, ref.name), ctx)
+
+
+def _runs_with_gradients(scope: Scope, ctx: FileFacts) -> bool:
+    """Whether nothing on the way to the first forward switches gradients off, and the method gives something."""
+    if not ctx.program.function(scope).returns:
+        return False
+    for _ in range(_DEEPEST):
+        facts = ctx.program.function(scope)
+        if facts.is_generator or any(GRADIENTS_OFF.search(str(decorator)) for decorator in facts.decorators):
+            return False
+        if any(grad_switch(facts, at) == "no_grad" for at in range(len(facts.contexts))):
+            return False
+        witness = ctx.program.effects(scope).witness(Effect.FORWARD)
+        if witness is None or witness.via is None:
+            return witness is not None
+        scope = witness.via
+    return False
