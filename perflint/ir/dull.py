@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from perflint.ir.summary import Value
 
 #: Calls that resolve to nothing a program defines and that carry nothing into it.
 DULL_CALLS = frozenset(
@@ -42,6 +44,8 @@ DULL_FUNCTIONS = frozenset(
     "Dropout ReLU GELU SiLU Identity Parameter Embedding MaxPool2d AvgPool2d AdaptiveAvgPool2d ConvTranspose2d".split()
 )
 MAYBE_DULL = DULL_METHODS | DULL_FUNCTIONS
+#: Libraries whose classes have the methods of lists and tensors.
+_OF_CONTAINERS = frozenset({"collections", "numpy", "pandas", "queue", "torch"})
 #: Attributes of tensors and modules that no property of a project is worth following for.
 DULL_READS = frozenset(
     "shape device dtype ndim data grad T weight bias training requires_grad is_cuda __name__ __class__ __dict__ args "
@@ -49,8 +53,12 @@ DULL_READS = frozenset(
 )
 
 
-def is_dull(func: ast.Attribute, node: ast.Call, imports: Mapping[str, str]) -> bool:
-    """Whether a call of a method, or of a module's function, is of no use to whoever links calls."""
+def is_dull(
+    func: ast.Attribute, node: ast.Call, imports: Mapping[str, str], binds: Mapping[str, Iterable[Value]]
+) -> bool:
+    """Whether a call of a method, or of a module's function, is of no use to whoever links calls, by what the names of
+    its function are bound to.
+    """
     receiver = func.value
     if func.attr in TAKEN and _is_own(node, TAKEN[func.attr]):
         return False  # meters and buffers are told several values, or by their names
@@ -59,10 +67,21 @@ def is_dull(func: ast.Attribute, node: ast.Call, imports: Mapping[str, str]) -> 
             return True
         if func.attr not in DULL_METHODS or receiver.id in ("self", "super"):
             return False
-        return not node.args or func.attr in PLAIN_METHODS
+        return not node.args or (func.attr in PLAIN_METHODS and not is_of_class(binds.get(receiver.id, ()), imports))
     if func.attr in DULL_METHODS:
         return not node.args or func.attr not in OF_CLASSES
     return False
+
+
+def is_of_class(made: Iterable[Value], imports: Mapping[str, str]) -> bool:
+    """Whether what a name is bound to is an instance of some class of the program: `blob = Blob(mode=mode)`."""
+    called = [value[1] for value in made if isinstance(value, tuple) and value[0] == "call"]
+    return bool(called) and all(
+        isinstance(func, str)
+        and func.rpartition(".")[2][:1].isupper()
+        and imports.get(func.partition(".")[0], "").partition(".")[0] not in _OF_CONTAINERS
+        for func in called
+    )
 
 
 def _is_own(node: ast.Call, taken: tuple[int, int]) -> bool:

@@ -188,7 +188,7 @@ class Expressions(Signatures):
                 return self.dull_call(node, name, depth)
         elif type(func) is ast.Attribute:
             name = self.callee(func)
-            if func.attr in MAYBE_DULL and is_dull(func, node, self.imports):
+            if func.attr in MAYBE_DULL and is_dull(func, node, self.imports, self.scope.binds):
                 if func.attr in PUTTING and node.args:
                     self.put(func, node.args)
                 if func.attr == "append" and type(func.value) is ast.Name and len(node.args) == 1:

@@ -121,6 +121,23 @@ class Reaching:
                 found[target.slice.value] = stores
         return found
 
+    def attribute_stores(self, use: ast.Name) -> dict[str, tuple[tuple[Definition, ...], bool]]:
+        """The stores to `use.name`, by name, that the object may have had since the name was bound to it, and whether
+        the attribute may also be as it was.
+        """
+        scope = self._stands_in(use)
+        found: dict[str, tuple[tuple[Definition, ...], bool]] = {}
+        for key in [key for key in scope.by_key if key.startswith(f"{use.id}.")]:
+            target = scope.by_key[key][0].target
+            if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+                continue
+            query = Query.of(scope, (key, use.id))
+            through = self._from_use(use, query)
+            stores = tuple(item for item in query.found.values() if item.name == key)
+            if stores:
+                found[target.attr] = stores, through or len(stores) < len(query.found)
+        return found
+
     def definitions_before(self, key: str, statement: ast.stmt) -> tuple[tuple[Definition, ...], bool]:
         """The definitions of a key that reach the start of `statement`, and whether none of them may have run."""
         scope = self.bindings(self._scope_node(statement))

@@ -415,6 +415,12 @@ class Classes:
                 return self.inference.calls.run(method, arguments, receiver)
         return methods.method(receiver.but(path="", qualified=""), func.attr, arguments)
 
+    def indexed(self, base: Kind, index: Callable[[], Kind]) -> Kind | None:
+        """`base[index]` of an object of the project, through its `__getitem__`; None when it has none."""
+        if not self._method_anywhere(Ref(CLASS, base.path, base.qualified), "__getitem__"):
+            return None
+        return self.call_method(base, "__getitem__", Arguments((index,)))
+
     def iterated(self, base: Kind) -> Kind | None:
         """What iterating an instance of a project class gives, through its `__iter__` or `__getitem__`; None when it
         has neither.

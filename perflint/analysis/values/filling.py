@@ -130,6 +130,20 @@ class Filling:
         element = join(items[key] for key in stores) if kind.element is None else kind.element
         return kind.but(element=element, items=tuple(sorted(items.items(), key=_by_name)))
 
+    def with_attributes(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
+        """`result = Result()` with what `result.scores = scores` puts there, where the object is handed on whole."""
+        if isinstance(self._inference.tree.parent(node), ast.Attribute):
+            return kind
+        stored = self._inference.flow.attribute_stores(node)
+        items = dict(kind.items)
+        for name, (stores, through) in stored.items():
+            made = [self._inference.definition_kind(item, frame) for item in stores]
+            before = items.pop(name, None)
+            held = join([*made, before] if through and before is not None else made)
+            if held.known and held.tag is not Tag.NEVER:
+                items[name] = held.but(fresh=False).at_most(Confidence.MEDIUM)
+        return kind.but(items=tuple(sorted(items.items(), key=_by_name))) if stored else kind
+
     def _goes_through_keys(self, store: Definition, name: str) -> bool:
         """`for k, v in batch.items(): batch[k] = …`: what is taken for a tensor out of a loader is a mapping."""
         loops = (

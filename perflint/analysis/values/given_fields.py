@@ -10,9 +10,13 @@ from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import Kind, Place, Tag, leaf_place
 from perflint.finding import Confidence
+from perflint.ir.summary import FunctionFacts, Value
 
 #: What is worth to be known of one object: what holds tensors.
 _HOLDING = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.SEQUENCE, Tag.MAPPING, Tag.UNKNOWN)
+#: All that a constructor is given, and how its attributes are reached as a dictionary.
+_LOCALS: Value = ("call", "locals", (), ())
+_ATTRIBUTES: tuple[Value, ...] = ("self.__dict__.update", ("attr", ("call", "vars", ("self",), ()), "update"))
 
 
 class Field(NamedTuple):
@@ -37,6 +41,9 @@ class GivenFields:
         if fields is None:
             fields = self._fields[cls] = tuple(self._stored(cls))
         found: list[tuple[int | str, Kind]] = []
+        if arguments.exact and self._takes_options(cls):
+            named = (Field(name, name, -1, varies=False) for name in arguments.keywords)
+            fields = (*fields, *(item for item in named if item not in fields))
         for item in fields if arguments.exact else ():
             kind = arguments.at(item.place, item.parameter)
             if kind is None or kind.tag not in _HOLDING or _place_of(kind) is Place.UNKNOWN:
@@ -54,11 +61,32 @@ class GivenFields:
             return
         owner, facts = summary.classes.get(made.name.rpartition(".")[0]), summary.functions[made.name]
         names = [param.name for param in facts.params]
+        if _LOCALS in _written(facts):
+            plain = [name.lstrip("=") for name in names[1:]]
+            yield from (Field(name, name, at, varies=False) for at, name in enumerate(plain))
+            return
         for attribute, values in owner.attributes.items() if owner is not None else ():
             stored = [value for value, where in values if where == made.name]
             if len(stored) == 1 and isinstance(stored[0], str) and stored[0] in names[1:]:
                 if stored[0] not in facts.binds:
                     yield Field(attribute, stored[0], names.index(stored[0]) - 1, len(values) > 1)
+
+    def _takes_options(self, cls: Ref) -> bool:
+        """`def __init__(self, **options): self.__dict__.update(options)`"""
+        made = self._inference.program.resolver.method(Ref(INSTANCE, cls.path, cls.name), "__init__")
+        summary = self._inference.program.summaries.get(made.path) if made is not None else None
+        if made is None or summary is None or not summary.functions[made.name].params[-1:]:
+            return False
+        facts = summary.functions[made.name]
+        last = facts.params[-1].name
+        return last.startswith("**") and last.lstrip("*") in _written(facts)
+
+
+def _written(facts: FunctionFacts) -> Iterator[Value]:
+    """What a constructor puts among its attributes at once: `self.__dict__.update(locals())`."""
+    for call in facts.calls:
+        if call.func in _ATTRIBUTES:
+            yield from call.args
 
 
 def _place_of(kind: Kind) -> Place:

@@ -260,6 +260,8 @@ class Inference:
             found = self.filling.with_new_items(node, found, frame, empty=empty)
         if found.tag is Tag.MAPPING:
             found = self.filling.with_keys(node, found, frame)
+        if found.tag is Tag.INSTANCE and found.path:
+            found = self.filling.with_attributes(node, found, frame)
         if found.on_host and found.tag is Tag.BATCH:
             found = self.filling.after_calls(node, found, frame)
         return self.narrowing.narrow(node, found, frame)
@@ -415,6 +417,10 @@ class Inference:
             kept = self.classes.attributes.item_stores(node, plain)
             if kept:
                 return join(self.definition_kind(item) for item in kept).but(fresh=False)
+        if base.path and base.tag in (Tag.MODULE, Tag.INSTANCE):
+            taken = self.classes.indexed(base, lambda: self.eval(index, frame))
+            if taken is not None:
+                return self._stored([*kinds, taken], stores) if kinds else taken
         by = self.eval(index, frame) if base.tag is Tag.TENSOR and _selects(index) else UNKNOWN
         found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice), by=by)
         return self._stored([*kinds, found], stores) if kinds else found
