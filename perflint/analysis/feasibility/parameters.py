@@ -12,7 +12,7 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.handing import place_of_rest
 from perflint.analysis.evidence import last_name
 from perflint.analysis.frequency.roots import RootFinder
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.dull import MAYBE_DULL, PLAIN_METHODS
@@ -228,7 +228,7 @@ class Passing:
             refs = self._resolver.refs(call.func, edge.caller)
             return bool(refs) and all(ref.kind == CLASS for ref in refs)
         if last_name(call.func) != facts.name and not _applies(call.func, facts):
-            return self._is_of_instance(call, edge, facts)
+            return self._is_of_instance(call, edge, facts) or self._is_chosen(call, edge, facts)
         if owner == "self":
             # `self.step = partial(step, exact=True)`
             return bool(facts.in_class) and not self._is_held(edge.caller, facts.name)
@@ -237,6 +237,20 @@ class Passing:
         if {"staticmethod", "classmethod"}.isdisjoint([item for item in facts.decorators if isinstance(item, str)]):
             return not any(ref.kind == CLASS for ref in self._resolver.refs(owner, edge.caller))
         return True
+
+    def _is_chosen(self, call: CallFacts, edge: Edge, facts: FunctionFacts) -> bool:
+        """Whether a local name is called that stands for functions as they are: `spline = rational if exact else
+        linear`, in whatever branch it is given them.
+        """
+        caller = self.facts(edge.caller)
+        name = call.func
+        if type(name) is not str or facts.in_class or name in caller.unclear or name in caller.computed:
+            return False
+        held = caller.binds.get(name, ())
+        return bool(held) and all(
+            type(value) is str and all(ref.kind == FUNCTION for ref in self._resolver.refs(value, edge.caller))
+            for value in held
+        )
 
     def _is_held(self, scope: Scope, name: str) -> bool:
         """Whether the class around a scope is given something for what goes by the name of a method."""
