@@ -5,44 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    FUNCTION,
-    INSTANCE,
-    Calls,
-    Confidence,
-    Context,
-    Finding,
-    Heat,
-    Impact,
-    Rule,
-    Scope,
-    Tag,
-    callee_name,
-    last,
-    last_of,
-    modules,
-)
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, callee_name, last, modules
 from perflint.api.aliases import is_kept_object
 from perflint.api.invariants import has_constant_inputs, has_same_inputs, is_of_new_object
+from perflint.api.layers import LAYERS_WITH_WEIGHTS, builds_model
 from perflint.api.loops import drains, is_timing, starts_afresh, trains_inside, tries_until
 from perflint.api.words import short_call
 
-#: Modules of torch.nn whose weights are filled at construction.
-_LAYERS = (
-    "Linear",
-    "Bilinear",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose2d",
-    "Embedding",
-    "LSTM",
-    "GRU",
-    "MultiheadAttention",
-    "TransformerEncoderLayer",
-    "TransformerEncoder",
-    "TransformerDecoderLayer",
-)
 _BUILDERS = (
     "build_model",
     "make_model",
@@ -52,11 +21,6 @@ _BUILDERS = (
     "init_model",
     "build_network",
     "load_network",
-)
-
-#: What only asks what something is, or takes it off what holds it.
-_ASKING = frozenset(
-    "isinstance issubclass type hasattr getattr len bool super is_parallel is_dist_avail_and_initialized".split()
 )
 
 
@@ -107,7 +71,7 @@ class ModelBuiltInLoop(Rule):
         Calls(
             *modules.FACTORY_METHODS,
             *(last(name) for name in modules.MODULE_FACTORIES),
-            *_LAYERS,
+            *LAYERS_WITH_WEIGHTS,
             *_BUILDERS,
             repeated=True,
         ),
@@ -117,9 +81,9 @@ class ModelBuiltInLoop(Rule):
         assert isinstance(node, ast.Call)
         loops = ctx.loops(node)
         hot = ctx.heat(node) >= Heat.STEP
-        if (not loops and not hot) or (callee_name(node) in _LAYERS and not hot):
+        if (not loops and not hot) or (callee_name(node) in LAYERS_WITH_WEIGHTS and not hot):
             return
-        if ctx.guards(node) or is_kept_object(node, ctx) or not _builds(node, ctx):
+        if ctx.guards(node) or is_kept_object(node, ctx) or not builds_model(node, ctx):
             return
         if loops:
             if not has_same_inputs(node, loops[0], ctx) or starts_afresh(loops[0]) or tries_until(loops[0]):
@@ -143,23 +107,3 @@ class ModelBuiltInLoop(Rule):
             ),
             confidence=None if loops else Confidence.MEDIUM,
         )
-
-
-def _builds(node: ast.Call, ctx: Context) -> bool:
-    """Whether the call makes a module that costs: a checkpoint's, a factory's, or a layer with weights."""
-    target = ctx.target(node.func)
-    if target is not None:
-        if modules.is_torch_module(target):
-            return last(target) in _LAYERS
-        return modules.makes_module(target)
-    project = ctx.project_target(node.func)
-    if project is None:
-        return False
-    if project.kind == FUNCTION and _only_hands_over(Scope(project.path, project.name), ctx):
-        return False
-    return project.kind != INSTANCE and ctx.kind(node).tag is Tag.MODULE and callee_name(node) not in _LAYERS
-
-
-def _only_hands_over(scope: Scope, ctx: Context) -> bool:
-    """Whether a function calls nothing that could build: `get_model` gives back the one that is there, unwrapped."""
-    return all(last_of(call.func) in _ASKING for call in ctx.program.function(scope).calls)

@@ -5,19 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import (
-    Claims,
-    Confidence,
-    Context,
-    Finding,
-    Fix,
-    Heat,
-    Impact,
-    Nodes,
-    Rule,
-    callee_name,
-    is_unreached,
-)
+from perflint.api import Claims, Confidence, Context, Finding, Fix, Heat, Impact, Nodes, Rule, is_unreached
 from perflint.api.waits import (
     COMPREHENSIONS,
     certainty_asked,
@@ -27,15 +15,14 @@ from perflint.api.waits import (
     is_tested,
     leaves,
     only_writes_masked,
-    read_before,
-    read_by_helper,
     tested_later,
     tests,
+    was_read_before,
     works_on_host,
 )
 
 from ._fixes.checks import assert_on_device, without_test
-from ._fixes.decision_advice import advice_for_decision
+from ._fixes.decision_advice import advice_for_decision, message_of_decision
 
 
 class TensorInCondition(Rule):
@@ -98,45 +85,20 @@ class TensorInCondition(Rule):
             leaf
             for test in (*tests(node), *tested_later(node, ctx))
             for leaf in leaves(test)
-            if is_asked(leaf, ctx) and not _was_read(leaf, ctx) and not is_unreached(leaf, ctx)
+            if is_asked(leaf, ctx) and not was_read_before(leaf, ctx) and not is_unreached(leaf, ctx)
         ]
         if not asked or works_on_host(asked[0], ctx):
             return
         yield self.finding(
             asked[0],
             ctx,
-            _message(node, asked, ctx),
+            message_of_decision(node, asked, ctx),
             advice=advice_for_decision(node, asked[0], ctx),
             fix=_fix(node, asked, ctx),
             confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
             impact=impact_of_decision(asked[0], ctx),
             block=first_of_block(asked[0], ctx),
         )
-
-
-#: Tests of a value for what is wrong with it.
-_SOUNDNESS = frozenset({"isnan", "isinf", "isfinite"})
-
-
-def _was_read(leaf: ast.expr, ctx: Context) -> bool:
-    """`print(loss.item())` and then `if loss < 0.05`: the host has just waited for the loss."""
-    sides = [leaf.left, *leaf.comparators] if isinstance(leaf, ast.Compare) else [leaf]
-    values = [side for side in sides if ctx.kind(side).is_tensor]
-    if isinstance(leaf, ast.Call) and callee_name(leaf) in _SOUNDNESS:
-        values = leaf.args[:1] or ([leaf.func.value] if isinstance(leaf.func, ast.Attribute) else [])
-    return bool(values) and all(read_before(leaf, value, ctx) for value in values)
-
-
-def _message(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
-    statement = {ast.While: "loop", ast.Assert: "assert"}.get(type(node), "branch")
-    text = ctx.text(asked[0])
-    short = text if len(text) <= 60 else f"{text[:57]}..."
-    helped = any(read_by_helper(part, ctx) is not None for part in ctx.walk(asked[0]) if isinstance(part, ast.expr))
-    is_tensor = "reads" if helped else "is"
-    words = f"`{short}` {is_tensor} a device tensor: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
-    if len(asked) > 1:
-        words += f" {len(asked)} tensors are tested, and each synchronizes."
-    return words
 
 
 def _fix(node: ast.AST, asked: list[ast.expr], ctx: Context) -> Fix | None:

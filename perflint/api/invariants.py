@@ -26,6 +26,7 @@ from perflint.analysis.invariants.in_loops import (
 from perflint.analysis.invariants.number_sources import Source, is_kept, origin_of, round_trip
 from perflint.analysis.invariants.same_results import meaning_of, means_the_same
 from perflint.analysis.invariants.step_constants import is_step_constant
+from perflint.analysis.invariants.unchanging_work import unchanging_work
 
 __all__ = [
     "Source",
@@ -53,5 +54,6 @@ __all__ = [
     "origin_of",
     "round_trip",
     "single",
+    "unchanging_work",
     "writes_data",
 ]

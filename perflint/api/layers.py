@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.values.built_models import LAYERS_WITH_WEIGHTS, builds_model
 from perflint.analysis.values.gram import factor_of_gram
 from perflint.analysis.values.projections import Projection, projection_behind
 from perflint.analysis.values.repeated_heads import repetition_of_heads
@@ -11,7 +12,9 @@ from perflint.analysis.values.written_norms import layer_norm, rms_norm
 from perflint.ir.notation import value_of
 
 __all__ = [
+    "LAYERS_WITH_WEIGHTS",
     "Projection",
+    "builds_model",
     "factor_of_gram",
     "holds_training_state",
     "is_triangle",

@@ -46,7 +46,7 @@ from perflint.analysis.waits.reads import (
     is_unknown_in_step,
     kind_on_device,
 )
-from perflint.analysis.waits.repeated_reads import read_before, reads_after
+from perflint.analysis.waits.repeated_reads import read_before, reads_after, was_read_before
 from perflint.analysis.waits.rows import whole_of_rows
 from perflint.analysis.waits.texts import (
     PRINTING_NAMES,
@@ -157,6 +157,7 @@ __all__ = [
     "used_under_guard",
     "uses_accelerator",
     "waits_spared_by",
+    "was_read_before",
     "whole_of_rows",
     "works_on_host",
 ]

@@ -1,11 +1,11 @@
-"""What to do where a branch asks a tensor of the device."""
+"""What to say of a branch that asks a tensor of the device, and what to do about it."""
 
 from __future__ import annotations
 
 import ast
 
 from perflint.api import Context
-from perflint.api.waits import chooses_values, only_writes_masked
+from perflint.api.waits import chooses_values, only_writes_masked, read_by_helper
 
 
 def advice_for_decision(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
@@ -21,3 +21,15 @@ def advice_for_decision(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
     if chooses_values(node):
         return "Select on the device with `torch.where`, or test a host value."
     return "Decide by a host value, or test every few iterations: the branch does not select between values."
+
+
+def message_of_decision(node: ast.AST, asked: list[ast.expr], ctx: Context) -> str:
+    statement = {ast.While: "loop", ast.Assert: "assert"}.get(type(node), "branch")
+    text = ctx.text(asked[0])
+    short = text if len(text) <= 60 else f"{text[:57]}..."
+    helped = any(read_by_helper(part, ctx) is not None for part in ctx.walk(asked[0]) if isinstance(part, ast.expr))
+    is_tensor = "reads" if helped else "is"
+    words = f"`{short}` {is_tensor} a device tensor: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
+    if len(asked) > 1:
+        words += f" {len(asked)} tensors are tested, and each synchronizes."
+    return words

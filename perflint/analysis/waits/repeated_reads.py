@@ -180,3 +180,12 @@ def _is_stored_between(text: str, first: ast.AST, last: ast.AST, ctx: FileFacts)
         and first.lineno <= part.lineno <= last.lineno  # type: ignore[attr-defined]
         for part in ctx.walk(ctx.tree.function_of(first) or ctx.tree.module)
     )
+
+
+def was_read_before(leaf: ast.expr, ctx: FileFacts) -> bool:
+    """`print(loss.item())` and then `if loss < 0.05`: the host has just waited for the loss."""
+    sides = [leaf.left, *leaf.comparators] if isinstance(leaf, ast.Compare) else [leaf]
+    values = [side for side in sides if ctx.kind(side).is_tensor]
+    if isinstance(leaf, ast.Call) and callee_name(leaf) in _CHECKS:
+        values = leaf.args[:1] or ([leaf.func.value] if isinstance(leaf.func, ast.Attribute) else [])
+    return bool(values) and all(read_before(leaf, value, ctx) for value in values)
