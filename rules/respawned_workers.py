@@ -109,7 +109,8 @@ class RespawnedWorkers(Rule):
             return
         count = option(node, "num_workers", ctx)
         assert count is not None
-        if is_zero(count, ctx):
+        holder = ctx.tree.parent(count)
+        if is_zero(count, ctx) or (isinstance(holder, ast.Dict) and any(self._options(holder, ctx))):
             return
         if is_made_each_epoch(node, ctx):
             yield from self._rebuilt(node, ctx)
@@ -135,10 +136,7 @@ class RespawnedWorkers(Rule):
         return self.finding(
             node,
             ctx,
-            (
-                "The workers of this loader stop after each epoch, and the next epoch waits until they have started "
-                "again."
-            ),
+            "The workers of this loader stop after each epoch, and the next epoch waits until they have started again.",
             advice=f'Add `"persistent_workers": {value}` to the options.'
             if chosen
             else f"Pass `persistent_workers={' '.join(value.split())}`.",

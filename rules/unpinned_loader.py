@@ -14,12 +14,12 @@ from perflint.api import (
     Fix,
     Impact,
     Rule,
-    loaders,
 )
 from perflint.api.loading import (
     LOADER_NAMES,
     hands_samples_on,
     is_copied,
+    is_left_off,
     is_of_notebook,
     is_one_batch,
     is_plain_loader,
@@ -30,6 +30,7 @@ from perflint.api.loading import (
     option,
     purpose,
     uses_accelerator,
+    why_not_pinned,
     workers,
 )
 
@@ -43,7 +44,8 @@ class UnpinnedLoader(Rule):
 
     What it does
 
-    Reports training `DataLoader`s without `pin_memory` whose batches are copied to a CUDA device.
+    Reports training `DataLoader`s without `pin_memory`, or with an option for it that is off by default, whose
+    batches are copied to a CUDA device.
 
     Why is this slow?
 
@@ -94,7 +96,8 @@ class UnpinnedLoader(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not is_plain_loader(node, ctx) or option(node, "pin_memory", ctx) is not None:
+        asked = option(node, "pin_memory", ctx)
+        if not is_plain_loader(node, ctx) or (asked is not None and not is_left_off(asked, ctx)):
             return
         if not (uses_accelerator(ctx) and ctx.program.whole.has_hot_loops):
             return
@@ -114,9 +117,10 @@ class UnpinnedLoader(Rule):
             ctx,
             "This loader's batches are in pageable memory, so each copy to the device is staged and blocks.",
             advice=(_WORKERS_FIRST if staffed == "none" else "")
-            + "Pass `pin_memory=torch.cuda.is_available()`, and copy the batch with `non_blocking=True`.",
-            fix=self._fix(node, staffed, ctx),
-            impact=Impact.LOW if staffed == "none" or evaluates else Impact.MEDIUM,
+            + ("Switch `pin_memory` on by default" if asked else "Pass `pin_memory=torch.cuda.is_available()`")
+            + ", and copy the batch with `non_blocking=True`.",
+            fix=None if asked else self._fix(node, staffed, ctx),
+            impact=Impact.LOW if staffed == "none" or evaluates or asked else Impact.MEDIUM,
             confidence=Confidence.HIGH if ctx.program.whole.has_training else Confidence.MEDIUM,
         )
 
@@ -128,42 +132,11 @@ class UnpinnedLoader(Rule):
             reason = "without workers the main thread pins, which may cost more than it saves"
         elif staffed == "variable":
             reason = "the number of workers is unknown"
-        elif option(node, "collate_fn", ctx) is not None:
-            reason = "the collate function may return batches that cannot be pinned"
-        elif not _plain_dataset(node, ctx):
-            reason = "the dataset is unknown, and may return batches that cannot be pinned"
-        elif any(map(ctx.program.whole.is_set_anywhere, _PINNING)):
-            reason = "a class of the project defines `pin_memory` itself, or `__getattr__`"
-        elif _may_be_unpinnable(node, ctx):
-            reason = "the dataset may return sparse or device tensors, which cannot be pinned"
+        else:
+            reason = why_not_pinned(node, ctx)
         return Fix(
             "Pin the batches if CUDA is available",
             Applicability.UNSAFE if reason else Applicability.SAFE,
             (*imports, ctx.edit.set_keyword(node, "pin_memory", f"{torch}.cuda.is_available()")),
             reason=reason,
         )
-
-
-def _plain_dataset(node: ast.Call, ctx: Context) -> bool:
-    """Whether the dataset's class is in sight; the base class alone says nothing about what it hands out."""
-    dataset = option(node, "dataset", ctx)
-    refs = ctx.refs(dataset) if dataset is not None else ()
-    return bool(refs) and all(
-        ref.path or ref.name in loaders.IN_MEMORY_DATASETS | loaders.DECODING_DATASETS for ref in refs
-    )
-
-
-#: What a batch is asked for when it is to be pinned, and what answers that without a word of it.
-_PINNING = ("pin_memory", "__getattr__", "__getattribute__")
-#: What makes tensors that cannot be pinned, and what workers need to make some on a device.
-_SPARSE = ("to_sparse", "sparse_coo_tensor", "sparse_csr_tensor", "to_sparse_csr")
-_SPAWNS = ("set_start_method", "get_context")
-
-
-def _may_be_unpinnable(node: ast.Call, ctx: Context) -> bool:
-    dataset = option(node, "dataset", ctx)
-    paths = {ref.path for ref in ctx.refs(dataset) if ref.path} if dataset is not None else set()
-    if ctx.program.mentions(_SPARSE, paths):
-        return True
-    spawns = option(node, "multiprocessing_context", ctx) is not None or ctx.program.mentions(_SPAWNS)
-    return spawns and ctx.program.mentions({"cuda", "device"}, paths)

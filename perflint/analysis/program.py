@@ -22,6 +22,7 @@ from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Path
 from perflint.analysis.feasibility.makings import Makings
 from perflint.analysis.feasibility.paths import Ways
 from perflint.analysis.feasibility.values import Values
+from perflint.analysis.feasibility.worlds import World
 from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap
@@ -182,6 +183,10 @@ class Program:
     def is_float16(self, conditions: Conditions, scope: Scope) -> bool:
         """Whether conditions hold for float16 values only."""
         return self._paths.in_float16(conditions, scope)
+
+    def is_off_by_default(self, value: Value, scope: Scope) -> bool:
+        """Whether a value is false in every run in which no user has changed an option, nor a configuration file."""
+        return self.constants.of(value, scope, World.BY_DEFAULT).truth is False
 
     def literals(self, value: Value, scope: Scope) -> tuple[Value, ...] | None:
         """The literals, as `("const", type, value)`, that a value written in `scope` is by what is written down; None

@@ -40,6 +40,7 @@ from perflint.analysis.loading.passes import (
     runs,
     use,
 )
+from perflint.analysis.loading.pinned_batches import is_left_off, why_not_pinned
 from perflint.analysis.loading.prepared import prepares_training_data
 from perflint.analysis.loading.rebuilt import begins_often, begun_by_next, runs_on_some_turns, stays_the_same
 from perflint.analysis.loading.sample_cost import (
@@ -83,6 +84,7 @@ __all__ = [
     "is_derived_loader",
     "is_given_one_of",
     "is_hook",
+    "is_left_off",
     "is_made_each_epoch",
     "is_moved",
     "is_of_notebook",
@@ -114,6 +116,7 @@ __all__ = [
     "stays_the_same",
     "use",
     "uses_accelerator",
+    "why_not_pinned",
     "workers",
     "works_on_device",
 ]

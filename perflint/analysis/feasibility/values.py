@@ -386,7 +386,7 @@ class Values:
                 base = func.rpartition(".")[0]
                 # A function that hands its options on to itself looks them up in its own.
                 if world is World.BY_DEFAULT and self._is_of_configuration(base, args, scope):
-                    return self._set(args, scope)
+                    return self._fixpoint.ask(("set", args, scope), lambda: self._set(args, scope))
                 key = ("looked up", base, args, scope, world, frame)
                 return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
         if name in GIVING_TENSORS and self._is_tensor(receiver_of(func), scope, world, frame):
@@ -467,7 +467,7 @@ class Values:
 
     def _set(self, args: tuple[Value, ...], scope: Scope) -> Possible:
         """What a key of a configuration gives by default: what anything sets under that key, and its default there
-        where no file does.
+        where no file does. `pinned=config.get("pinned")` hands it on under its own name.
         """
         name = args[0][2]
         default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)

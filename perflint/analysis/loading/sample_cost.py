@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.handed_samples import asked_data_sets
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.data import COSTLY, IN_MEMORY, LABELS, TEXT_ENCODER, TOKENIZES
@@ -168,7 +169,8 @@ def _work_of_ref(ref: Ref, left_out: frozenset[str], ctx: FileFacts) -> Work:
     return "work" if ref.name in loaders.DECODING_DATASETS else "unknown"
 
 
-def _project_work(ref: Ref, left_out: frozenset[str], ctx: FileFacts) -> Work:
+def _project_work(ref: Ref, left_out: frozenset[str], ctx: FileFacts, around: frozenset[Ref] = frozenset()) -> Work:
+    """What an item of a class of the project costs; one that changes the items of others costs what those do."""
     scope = _method(ref, "__getitem__", ctx)
     if scope is None:
         bases = _bases(ref, ctx)
@@ -190,6 +192,11 @@ def _project_work(ref: Ref, left_out: frozenset[str], ctx: FileFacts) -> Work:
 
     if _works(scope, ctx, _DEPTH, costs):
         return "work"
+    around |= {ref}
+    inner = [asked for asked in asked_data_sets(scope, ctx) if asked not in around]
+    within = {_project_work(asked, frozenset(), ctx, around) for asked in inner if len(around) <= _DEPTH}
+    if within and within != {"memory"}:
+        return within.pop() if len(within) == 1 else "unknown"
     facts = ctx.program.function(scope)
     return "memory" if len(facts.calls) <= _FEW_CALLS and not facts.loops else "unknown"
 

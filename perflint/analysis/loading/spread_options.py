@@ -6,9 +6,14 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.calls import has_unpacking
+from perflint.syntax.bindings import Definition
 
 _Options = dict[str, ast.expr]
 _DEEPEST = 4
+#: So many definitions of a name are looked at.
+_MOST = 8
+#: Methods that leave a dict as it is.
+_READING = frozenset({"get", "items", "keys", "values", "copy"})
 
 
 def spread_options(call: ast.Call, ctx: FileFacts) -> _Options | None:
@@ -36,9 +41,7 @@ def _held(value: ast.expr, call: ast.Call, ctx: FileFacts, depth: int) -> _Optio
     if isinstance(value, ast.Dict):
         return _written(value, call, ctx, depth)
     if isinstance(value, ast.IfExp):
-        # `{"num_workers": 4, "pin_memory": True} if cuda else {}`: where there are any, it is these.
-        arms = [arm for arm in (value.body, value.orelse) if not (isinstance(arm, ast.Dict) and not arm.keys)]
-        return _held(arms[0], call, ctx, depth - 1) if len(arms) == 1 else None
+        return _chosen(value, call, ctx, depth)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
         left, right = (_held(side, call, ctx, depth - 1) for side in (value.left, value.right))
         return None if left is None or right is None else {**left, **right}
@@ -52,6 +55,13 @@ def _held(value: ast.expr, call: ast.Call, ctx: FileFacts, depth: int) -> _Optio
         own = spread_options(value, ctx) if has_unpacking(value) else {}
         return None if own is None else {**found, **own, **_named(value)}
     return _bound(value, call, ctx, depth) if isinstance(value, ast.Name) else None
+
+
+def _chosen(value: ast.IfExp, call: ast.Call, ctx: FileFacts, depth: int) -> _Options | None:
+    """`{"num_workers": 4, "pin_memory": True} if cuda else {}`: where there are any, it is these."""
+    arms = [arm for arm in (value.body, value.orelse) if not (isinstance(arm, ast.Dict) and not arm.keys)]
+    found = [_held(arm, call, ctx, depth - 1) for arm in arms]
+    return found[0] if len(found) == 1 else _either(*found) if found else {}
 
 
 def _named(call: ast.Call) -> _Options:
@@ -74,20 +84,59 @@ def _written(value: ast.Dict, call: ast.Call, ctx: FileFacts, depth: int) -> _Op
 
 
 def _bound(name: ast.Name, call: ast.Call, ctx: FileFacts, depth: int) -> _Options | None:
-    """What a name holds at the call: its one definition, and what is stored into it on every way from there."""
+    """What a name holds at the call: each of its definitions, and what is stored into it from there."""
     definitions = ctx.inference.flow.definitions(name)
-    if len(definitions) != 1 or definitions[0].value is None or not isinstance(definitions[0].node, ast.Assign):
+    if not 0 < len(definitions) <= _MOST:
         return None
-    found = _held(definitions[0].value, call, ctx, depth - 1)
+    found: _Options | None = None
+    for place, definition in enumerate(definitions):
+        if definition.value is None or not isinstance(definition.node, ast.Assign):
+            return None
+        held = _filled(name, definition, call, ctx, depth)
+        found = held if place == 0 else _either(found, held)
+        if found is None:
+            return None
+    return found
+
+
+def _filled(name: ast.Name, made: Definition, call: ast.Call, ctx: FileFacts, depth: int) -> _Options | None:
+    """What one definition of a name comes to at the call."""
+    assert made.value is not None
+    found = _held(made.value, call, ctx, depth - 1)
     region = ctx.tree.function_of(name) or ctx.tree.module
     for use in sorted(ctx.tree.named(name.id, region), key=lambda part: (part.lineno, part.col_offset)):
         if found is None or use is name or isinstance(use.ctx, ast.Store):
             continue
-        found = _after(use, found, call, ctx)
+        if made in ctx.inference.flow.definitions(use):
+            found = _after(use, made, found, call, ctx, depth)
     return found
 
 
-def _after(use: ast.Name, found: _Options, call: ast.Call, ctx: FileFacts) -> _Options | None:
+def _either(one: _Options | None, other: _Options | None) -> _Options | None:
+    """The options of a call that is given one of two dicts: where these differ, those of the one that gives more."""
+    if one is None or other is None:
+        return None
+    pairs = [(key, one.get(key), other.get(key)) for key in {**one, **other}]
+    if any(key == "dataset" and not _are_alike(value, rival) for key, value, rival in pairs):
+        return None  # a loader of one of two data sets: nothing tells for which the rest is
+    found = (
+        (key, rival if value is None or (rival is not None and _is_off(value)) else value)
+        for key, value, rival in pairs
+    )
+    return {key: value for key, value in found if value is not None}
+
+
+def _are_alike(one: ast.expr | None, other: ast.expr | None) -> bool:
+    return one is not None and other is not None and ast.dump(one) == ast.dump(other)
+
+
+def _is_off(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and not value.value
+
+
+def _after(
+    use: ast.Name, made: Definition, found: _Options, call: ast.Call, ctx: FileFacts, depth: int
+) -> _Options | None:
     """The same after one use of the name: None where nobody sees what it does."""
     parent = ctx.tree.parent(use)
     if isinstance(parent, ast.keyword) and parent.arg is None:
@@ -95,11 +144,30 @@ def _after(use: ast.Name, found: _Options, call: ast.Call, ctx: FileFacts) -> _O
     flow = ctx.control_flow(call)
     if not flow.reaches(use, call):
         return found
-    if not isinstance(parent, ast.Subscript) or parent.value is not use:
+    stored = _stored(use, parent, call, ctx, depth)
+    if stored is None or not stored:
+        return None if stored is None else found
+    always = flow.dominates(use, call) or (
+        ctx.inference.flow.definitions(use) == (made,) and flow.post_dominates(use, made.node)
+    )
+    return {**found, **stored} if always else _either({**found, **stored}, found)
+
+
+def _stored(use: ast.Name, parent: ast.AST | None, call: ast.Call, ctx: FileFacts, depth: int) -> _Options | None:
+    """What a use of the name stores into the dict: nothing where it only reads; None where that is not known."""
+    if isinstance(parent, ast.Subscript) and parent.value is use:
+        if isinstance(parent.ctx, ast.Load):
+            return {}
+        statement, key = ctx.tree.parent(parent), parent.slice
+        if not isinstance(statement, ast.Assign) or not isinstance(key, ast.Constant):
+            return None
+        return {str(key.value): statement.value}
+    asked = ctx.tree.parent(parent) if isinstance(parent, ast.Attribute) else None
+    if not isinstance(parent, ast.Attribute) or not isinstance(asked, ast.Call) or asked.func is not parent:
         return None
-    if isinstance(parent.ctx, ast.Load):
-        return found
-    statement, key = ctx.tree.parent(parent), parent.slice
-    if not isinstance(statement, ast.Assign) or not isinstance(key, ast.Constant) or not flow.dominates(parent, call):
+    if parent.attr in _READING:
+        return {}
+    if parent.attr != "update" or len(asked.args) > 1 or has_unpacking(asked):
         return None
-    return {**found, str(key.value): statement.value}
+    held = _held(asked.args[0], call, ctx, depth - 1) if asked.args else {}
+    return None if held is None else {**held, **_named(asked)}

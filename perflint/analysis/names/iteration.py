@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from perflint.analysis.names import namespaces
 from perflint.analysis.names.contents import Contents
 from perflint.analysis.names.hierarchy import Hierarchy
-from perflint.analysis.names.module_names import annotated_names
+from perflint.analysis.names.module_names import element_names
 from perflint.analysis.names.refs import (
     BATCH,
     CLASS,
@@ -135,7 +135,7 @@ class Iteration:
             for inner, where in self.resolver.param_values(scope, value):
                 yield from self.elements(inner, where, index)
         yield from self.resolver.contents.items(value, scope)
-        yield from self._annotated_elements(value, scope)
+        yield from self._annotated_elements(value, scope, index)
         yield from self._batches(value, scope)
 
     def _batches(self, value: Value, scope: Scope) -> Iterator[Ref]:
@@ -236,16 +236,20 @@ class Iteration:
                 yield from self.elements(value[2], scope)
             else:
                 yield from self.resolver.refs(value, scope)
+        seen = False
         for value in facts.returns if not facts.is_generator else ():
             items = value[1] if isinstance(value, tuple) and value[0] == "seq" else ()
             if type(index) is int and -len(items) <= index < len(items):
                 item, where = self.resolver.results.handed(items[index], facts, scope, call, caller)
-                yield from self.resolver.refs(item, where)
+                held = self.resolver.refs(item, where)
+                seen = seen or bool(held)
+                yield from held
             else:
                 for given_back, where in self.resolver.results.placed(value, facts, scope, call, caller):
                     yield from self.elements(given_back, where, index)
-        names = annotated_names(facts.returns_annotation)[1] if facts.returns_annotation else ()
-        for name in names:
+        # `tuple[Base, Base]` says less than what is seen to be handed back.
+        promised = "" if seen else facts.returns_annotation
+        for name in element_names(promised, index) if promised else ():
             for ref in self.resolver.refs(name, Scope(function.path, facts.owner or MODULE)):
                 yield instance_of(ref)
 
@@ -255,8 +259,8 @@ class Iteration:
         found = self.elements(facts.loops[loop].iterable, scope) if loop is not None else ()
         return any(ref.kind == BATCH for ref in found)
 
-    def _annotated_elements(self, dotted: str, scope: Scope) -> Iterator[Ref]:
+    def _annotated_elements(self, dotted: str, scope: Scope, index: object) -> Iterator[Ref]:
         for annotation, where in self.written.annotations(dotted, scope):
-            for name in annotated_names(annotation)[1]:
+            for name in element_names(annotation, index):
                 for ref in self.resolver.refs(name, where):
                     yield instance_of(ref)

@@ -183,6 +183,16 @@ def annotated_names(annotation: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(dict.fromkeys(direct)), tuple(dict.fromkeys(inner))
 
 
+def element_names(annotation: str, index: object) -> tuple[str, ...]:
+    """The dotted names that what stands at `index` of an annotated value may be: of a tuple, those of its place."""
+    head, _, rest = annotation.strip().strip("'\"").partition("[")
+    if type(index) is int and head.rpartition(".")[2] in ("tuple", "Tuple"):
+        places = _split(rest[: rest.rfind("]")], ",")
+        if "..." not in places and -len(places) <= index < len(places):
+            return annotated_names(places[index])[0]
+    return annotated_names(annotation)[1]
+
+
 def _split(text: str, separator: str) -> list[str]:
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
