@@ -10,6 +10,11 @@ COLLECTIVES = within(
     "broadcast broadcast_object_list gather gather_object scatter scatter_object_list all_to_all all_to_all_single "
     "send recv isend irecv barrier monitored_barrier",
 )
+#: How many processes, or workers of a loader, share the work: https://docs.pytorch.org/docs/stable/distributed.html
+COUNTS_PROCESSES = words(
+    "torch.distributed.get_world_size torch.cuda.device_count torch.accelerator.device_count horovod.torch.size "
+    "torch_xla.core.xla_model.xrt_world_size torch_xla.runtime.world_size jax.process_count"
+)
 BARRIERS = words("torch.distributed.barrier torch.distributed.monitored_barrier")
 #: Methods of frameworks' helpers that wait for all processes.
 BARRIER_METHODS = words("barrier wait_for_everyone")

@@ -10,6 +10,7 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
 from perflint.analysis.feasibility.options import OPTION_NAMES, Options
+from perflint.analysis.frequency.shared_turns import counts_processes
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.fresh_results import FreshResults
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Refs, Scope, argument
@@ -122,6 +123,8 @@ class Guarding:
         return hottest(answers) if answers and all(answers) and _OFTEN not in answers else otherwise
 
     def _is_short(self, period: Value, scope: Scope, given: Given) -> bool:
+        if counts_processes(period, scope, self._resolver):
+            return True  # `if turn % world_size != rank: continue`
         literals = self._constants.of(period, scope, given) or self._by_default(period, scope)
         turns = [item[2] for item in literals if item[1] == "int" and item[2] is not None]
         return bool(turns) and len(turns) == len(literals) and max(turns) <= OFTEN

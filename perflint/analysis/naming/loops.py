@@ -52,3 +52,9 @@ DRAWS_SAMPLES = pattern(r"(?:^|_)(?:samples?|draws?|mc|monte_?carlo|particles?)(
 OVER_EPOCHS = pattern(r"for (?:\w*epoch\w*|ep) in .*range\(", re.IGNORECASE)
 COUNTS_EPOCHS = pattern(r"range\(.*epochs\b")
 EPOCH = pattern(r"epoch", re.IGNORECASE)
+#: Among how many processes, devices or workers turns are shared.
+PROCESSES = pattern(
+    r"_*(?:world_?size|n(?:um)?_?(?:replicas|processes|procs?|ranks|gpus?|devices|workers|shards|nodes)|"
+    r"(?:dp|ddp|data_parallel)_(?:world_)?size|nprocs?|nranks|gpu_num|device_count)$",
+    re.IGNORECASE,
+)
