@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, argument, callee_name, distributed
 from perflint.api.phases import asks_hardware
-from perflint.api.processes import copies_module, is_data_parallel, is_offered, trains_wrapped
+from perflint.api.processes import copies_module, has_process_for_each, is_data_parallel, is_offered, trains_wrapped
 
 
 class DataParallel(Rule):
@@ -36,7 +36,8 @@ class DataParallel(Rule):
 
     - Programs that only evaluate, and wrappers that only match the `module.` keys of a checkpoint.
     - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
-    - Code that offers the wrapper by its name for others to choose.
+    - Code that offers the wrapper by its name for others to choose. Where another branch puts the same model under
+      DistributedDataParallel, the impact is low.
 
     References
 
@@ -63,10 +64,11 @@ class DataParallel(Rule):
             ctx,
             f"With several devices, every forward pass copies {what} to each and gathers the outputs on the first, in "
             "threads of one process.",
-            advice="Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
+            advice="Start one process per device with `torchrun`, for which the wrapper is there."
+            if has_process_for_each(node, ctx)
+            else "Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
             confidence=certainty,
-            # Where there is one device, nothing is made.
-            impact=Impact.MEDIUM if _is_for_several(node, ctx) else Impact.HIGH,
+            impact=_impact(node, ctx),
             block=ctx.once(_first_in_file, ctx.tree.module),
         )
 
@@ -78,18 +80,16 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     return trains_wrapped(node, ctx) if copies_module(node, ctx) and not is_offered(node, ctx) else None
 
 
-def _is_for_several(node: ast.Call, ctx: Context) -> bool:
-    """Whether a test around it asks the machine: for most that is one device."""
-    return any(
-        holds and isinstance(test, ast.Compare) and asks_hardware(test, ctx) for test, holds in ctx.conditions(node)
-    )
+def _impact(node: ast.Call, ctx: Context) -> Impact:
+    """Low where a launcher gets another wrapper; less where a test asks the machine: for most that is one device."""
+    if has_process_for_each(node, ctx):
+        return Impact.LOW
+    asked = [test for test, holds in ctx.conditions(node) if holds and isinstance(test, ast.Compare)]
+    return Impact.MEDIUM if any(asks_hardware(test, ctx) for test in asked) else Impact.HIGH
 
 
 def _first_in_file(module: ast.Module, ctx: Context) -> ast.Call | None:
     """Wrappers of one file are one decision, told at the first of them."""
     calls = (part for part in ast.walk(module) if isinstance(part, ast.Call) and callee_name(part)[:1].isupper())
-    return min(
-        (call for call in calls if ctx.once(_certainty, call) is not None),
-        key=lambda call: (call.lineno, call.col_offset),
-        default=None,
-    )
+    found = (call for call in calls if ctx.once(_certainty, call) is not None)
+    return min(found, key=lambda call: (call.lineno, call.col_offset), default=None)

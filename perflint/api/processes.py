@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from perflint.analysis.frequency.accumulation import clips_each_time, gathers_for, has_one_by_default
 from perflint.analysis.frequency.collectives import COLLECTIVES, is_collective, loop_over_values, row_of_collectives
-from perflint.analysis.gradients.data_parallel import copies_module, is_data_parallel, is_offered, trains_wrapped
+from perflint.analysis.gradients.data_parallel import (
+    copies_module,
+    has_process_for_each,
+    is_data_parallel,
+    is_offered,
+    trains_wrapped,
+)
 from perflint.analysis.gradients.reductions import minds_reductions, no_sync_around_backward_only
 from perflint.analysis.gradients.under_ddp import trains_under_ddp
 from perflint.analysis.gradients.unused_parts import hands_to_others, leaves_out_parts
@@ -16,6 +22,7 @@ __all__ = [
     "gathers_for",
     "hands_to_others",
     "has_one_by_default",
+    "has_process_for_each",
     "is_collective",
     "is_data_parallel",
     "is_offered",

@@ -11,8 +11,11 @@ from perflint.analysis.naming.models import DATA_PARALLEL
 from perflint.analysis.naming.phases import WITHOUT_TRAINING
 from perflint.finding import Confidence
 from perflint.ir.calls import argument, callee_name
+from perflint.syntax.walk import walk
 from perflint.torch_model import distributed
 from perflint.torch_model.names import canonical
+
+_OF_PROCESSES = (*distributed.DISTRIBUTED_DATA_PARALLEL, *distributed.FULLY_SHARDED)
 
 
 def is_data_parallel(node: ast.Call, ctx: FileFacts) -> bool:
@@ -27,6 +30,36 @@ def is_data_parallel(node: ast.Call, ctx: FileFacts) -> bool:
         and cls.kind == CLASS
         and not distributed.DATA_PARALLEL.isdisjoint(map(canonical, ctx.program.resolver.base_names(cls)))
     )
+
+
+def has_process_for_each(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether another branch of the function puts the same model, or what it is a part of, under a wrapper of one
+    process per device: who starts it with a launcher gets that.
+    """
+    wrapped = argument(node, 0, "module")
+    name = _root(wrapped)
+    if not name:
+        return False
+    for part in walk(ctx.tree.scope_of(node)):
+        if isinstance(part, ast.Call) and part is not node and ctx.is_call_of(part, *_OF_PROCESSES):
+            given = argument(part, 0, "module")
+            if _root(given) == name:
+                return True
+    return False
+
+
+def _root(node: ast.expr | None) -> str:
+    """`model` of `model.features` and of `model.to(device)`; `self.model` of an attribute of an object's own."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    names: list[str] = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return f"self.{names[-1]}" if node.id == "self" and names else node.id
 
 
 def trains_wrapped(node: ast.Call, ctx: FileFacts) -> Confidence | None:
