@@ -9,6 +9,7 @@ from perflint.api import Context, Finding, Heat, Impact, Nodes, Rule, callee_nam
 from perflint.api.parameters import (
     calls_on,
     changes_parameters,
+    comes_to_nothing,
     derived_names,
     is_of_values_only,
     is_penalty,
@@ -24,6 +25,14 @@ _MENTIONED = tuple(
 _STATISTICS = frozenset(
     "norm mean std var sum abs max min amax amin median pow square isnan isinf isfinite any all item tolist histc "
     "vector_norm clip_grad_norm_ quantile".split()
+)
+_FOR_ALL = (
+    "Use `torch.nn.utils.get_total_norm` or `torch._foreach_norm` on the list of gradients, and read the result "
+    "every N steps."
+)
+_LEAVE_OUT = (
+    "The sum is multiplied by zero: leave it out. Freeze parameters that take no part in a step, or pass "
+    "`find_unused_parameters=True` to DistributedDataParallel."
 )
 _READS = frozenset("item tolist cpu numpy float".split())
 
@@ -53,7 +62,7 @@ class ParamsWalkPerStep(Rule):
     Not reported
 
     - Statistics under an every-N guard, or under an option that is off by default.
-    - Penalties that are part of the loss and need a gradient.
+    - Penalties that are part of the loss and need a gradient, unless they are multiplied by a literal zero.
     - Updates of parameters (per-parameter-update reports those), and averaging over processes.
     - Setting `requires_grad`, and counting.
 
@@ -90,7 +99,8 @@ class ParamsWalkPerStep(Rule):
         if not any(callee_name(call) in _STATISTICS for call in taken) or changes_parameters(parts):
             return
         reads = [call for call in taken if callee_name(call) in _READS]
-        if not reads and (not is_of_values_only(parts, names, ctx) or is_penalty(node, parts, ctx)):
+        nothing = comes_to_nothing(node, parts, ctx)
+        if not (reads or nothing) and (not is_of_values_only(parts, names, ctx) or is_penalty(node, parts, ctx)):
             return
         costs = (
             f"synchronizes once per parameter (`{ctx.text(reads[0])}`)"
@@ -101,10 +111,7 @@ class ParamsWalkPerStep(Rule):
             node,
             ctx,
             f"The loop over `{_walked(node, ctx)}` {ctx.heat(inner).phrase} and {costs}.",
-            advice=(
-                "Use `torch.nn.utils.get_total_norm` or `torch._foreach_norm` on the list of gradients, and "
-                "read the result every N steps."
-            ),
+            advice=_LEAVE_OUT if nothing else _FOR_ALL,
             impact=Impact.HIGH if reads else None,
         )
 
