@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Rule, Tag, is_name
-from perflint.api.transfers import index_copied_at
+from perflint.api.transfers import counts_up_by_one, index_copied_at, is_read_on_host
 from perflint.api.waits import first_of_block, impact_at
 
 from ._fixes.index_fixes import index_there
@@ -26,7 +26,8 @@ class HostIndexOfDeviceTensor(Rule):
 
     What to do
 
-    Create the index on the device (`torch.randperm(n, device=data.device)`), or move it once, before the loop.
+    Create the index on the device (`torch.randperm(n, device=data.device)`), or move it once, before the loop. Where
+    the index counts up by one, take a slice. Where the host reads it as well, keep it there, and a copy on the device.
 
     Fix safety
 
@@ -77,6 +78,10 @@ def _advice(index: ast.expr, ctx: Context) -> str:
     kept = index.value if isinstance(index, ast.Subscript) else index
     if isinstance(kept, ast.Attribute) and is_name(kept.value, "self") and ctx.kind(kept.value).tag is Tag.MODULE:
         return f"Register `{ctx.text(kept)}` as a buffer of index tensors: it moves to the device with the module."
+    if counts_up_by_one(index, ctx):
+        return f"`{ctx.text(index)}` counts up by one: select with a slice, which copies nothing."
+    if is_read_on_host(index, ctx):
+        return f"Select with a copy of `{ctx.text(index)}` on the device, made once: the host reads it as well."
     return f"Create `{ctx.text(index)}` on the device, or move it there once, before the loop."
 
 

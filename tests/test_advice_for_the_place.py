@@ -356,3 +356,32 @@ def test_a_sum_that_cannot_wait_says_why_it_is_not_fixed(
     assert (first.fix is None) == bool(why)
     assert why in first.advice
     assert ("Not fixed automatically" in first.advice) == bool(why)
+
+
+PICKED = """import torch
+
+def train(model: torch.nn.Module, points: torch.Tensor, optimizer, names):
+    points = points.cuda()
+    for _ in range(1000):
+        {body}
+        model(points[at]).mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+INDICES = {
+    "a range": (("at = torch.arange(0, 4)",), "slice"),
+    "a range that the host reads": (("at = torch.arange(0, 4)", "names.append(int(at[-1]))"), "slice"),
+    "a draw": (("at = torch.randperm(4)",), "Create `at` on the device"),
+    "a draw that the host reads": (("at = torch.randperm(4)", "names.append(at.tolist())"), "copy of `at`"),
+    "a draw that the host goes through": (("at = torch.randperm(4)", "for i in at: names[i] = i"), "copy of `at`"),
+    "steps of two": (("at = torch.arange(0, 4, 2)",), "Create `at` on the device"),
+}
+
+
+@pytest.mark.parametrize(("body", "advised"), INDICES.values(), ids=INDICES)
+def test_an_index_that_the_host_reads_stays_there(
+    body: tuple[str, ...], advised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = found(PICKED.format(body="\n        ".join(body)), "TPL114", tmp_path, monkeypatch)
+
+    assert advised in one.advice

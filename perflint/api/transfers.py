@@ -16,6 +16,7 @@ from perflint.analysis.transfers.host_copies import (
     sized_type,
 )
 from perflint.analysis.transfers.host_data import is_written_out
+from perflint.analysis.transfers.index_uses import counts_up_by_one, is_read_on_host
 from perflint.analysis.transfers.indices import index_copied_at
 from perflint.analysis.transfers.legacy import copied_data, drawn_by, dtype_of
 from perflint.analysis.transfers.module_moves import (
@@ -51,6 +52,7 @@ __all__ = [
     "copied_data",
     "copies_in",
     "copy_at",
+    "counts_up_by_one",
     "cut_later",
     "data_copy_at",
     "drawn_by",
@@ -68,6 +70,7 @@ __all__ = [
     "is_little",
     "is_moved_around",
     "is_pass",
+    "is_read_on_host",
     "is_where_needed",
     "is_written_out",
     "may_be_module",
