@@ -67,11 +67,10 @@ def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bo
     kept = [group for group in groups if group[0].impact >= least or any(map(_costs_much, group))]
     kept_ids = set(map(id, kept))
     hidden = [group for group in groups if id(group) not in kept_ids]
-    is_joined = output_format in FOR_PEOPLE and not counting
-    everything = _joined([*kept, *hidden], copies) if hidden and is_joined else groups
+    everything = _joined([*kept, *hidden], copies) if hidden and not counting else groups
     if _sort(layout, output_format) == "impact":
         kept = _worst_first(kept)
-    if is_joined:
+    if not counting:
         kept = _joined(kept, copies)
     notes = list(report.notes)
     if hidden:
