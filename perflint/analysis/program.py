@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.call_graph.callbacks import STEP_OF_ENGINE, FunctionRoot
+from perflint.analysis.call_graph.callbacks import BY_CONTRACT, NO_TRAINING, STEP_OF_ENGINE, FunctionRoot
 from perflint.analysis.call_graph.compiled import always_compiled, compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.device_queue.functions import Entry, FunctionQueues
@@ -166,7 +167,10 @@ class Program:
         return self.heatmap.contexts(scope, facts, base)[context] if context >= 0 else base
 
     def route(self, scope: Scope, context: int) -> tuple[Heat, tuple[Hop, ...], Confidence]:
-        return route_to(self.heatmap, scope, context)
+        heat, hops, sure = route_to(self.heatmap, scope, context)
+        if hops and BY_CONTRACT in hops[0].text and self._is_built_aside(scope, context):
+            hops = (replace(hops[0], text=hops[0].text.replace(BY_CONTRACT, NO_TRAINING)), *hops[1:])
+        return heat, hops, sure
 
     def feasible(
         self, scope: Scope, context: int, conditions: Conditions, heat: Heat, place: tuple[int, int]
@@ -272,15 +276,29 @@ class Program:
         """Whether a line is hot by the contract of a module or a function alone: nothing in the program runs it, or
         builds the module where something is trained.
         """
+        made = self._promised(scope, context)
+        return made is not None and (not made.function or not self._is_built_to_train(made))
+
+    def _is_built_aside(self, scope: Scope, context: int) -> bool:
+        """Whether a line is hot by the contract of a module alone that the program builds, while it is seen to train
+        something else.
+        """
+        made = self._promised(scope, context)
+        if made is None or not made.function or not self._training or self._is_built_to_train(made):
+            return False
+        return any(edge.caller.path not in self.resolver.tests for edge in self.callers(made))
+
+    def _promised(self, scope: Scope, context: int) -> Scope | None:
+        """The constructor of the module by whose contract a line is hot, without a name for that of a function."""
         origin = self.origin(scope, context)
         if not isinstance(origin, FunctionRoot) or not origin.last_resort or origin.role != "forward":
-            return False
+            return None
         seen = {scope}
         while (edge := self.hottest_call(scope)) is not None and edge.caller not in seen:
             scope = edge.caller
             seen.add(scope)
         owner = self.function(scope).in_class
-        return not owner or not self._is_built_to_train(Scope(scope.path, f"{owner}.__init__"))
+        return Scope(scope.path, f"{owner}.__init__" if owner else "")
 
     def _is_built_to_train(self, constructor: Scope) -> bool:
         """Whether a way up the calls of a constructor leads to a function that trains. Sure where it has no own one."""

@@ -37,6 +37,8 @@ _LOADERS = {name.rpartition(".")[2] for name in loaders.LOADERS if name.endswith
 REGISTERING = _HOOKS | _IGNITE_ENGINES | _LOADERS | {*frameworks.STEP_TAKERS, *TAKERS, "add_event_handler"}
 #: Said of what users of a class call, where no call of the program shows it.
 BY_CONTRACT = "called by whoever trains with it"
+#: Said instead where the program trains, and is not seen to do so with what it builds of the class.
+NO_TRAINING = "no training of it is in sight"
 #: The same where a simulation, a server or an agent calls it.
 FOR_EACH = "called for each step or request"
 
