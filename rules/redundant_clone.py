@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
-from perflint.api.aliases import crosses_devices, is_new_tensor, just_made, may_change
+from perflint.api.aliases import crosses_devices, is_idle_copy, is_new_tensor, just_made, may_change
 
 from ._fixes.without_clone import without_clone
 from ._shared.plain_forms import is_plain_form
@@ -17,7 +17,8 @@ class RedundantClone(Rule):
 
     What it does
 
-    Reports `.clone()` directly on the result of an operation that returns a new tensor.
+    Reports `.clone()` directly on the result of an operation that returns a new tensor, and copies in a forward that
+    are only read, of tensors that nothing modifies afterwards.
 
     Why is this slow?
 
@@ -59,18 +60,21 @@ class RedundantClone(Rule):
             return
         value = node.func.value
         made = just_made(value, ctx)
-        if made is None or is_plain_form(node, ctx):
+        if is_plain_form(node, ctx):
             return
-        moved = crosses_devices(made, ctx)
-        if not moved and not is_new_tensor(made, ctx, changes=may_change(node, ctx)):
+        moved = made is not None and crosses_devices(made, ctx)
+        is_new = moved or (made is not None and is_new_tensor(made, ctx, changes=may_change(node, ctx)))
+        if not is_new and not is_idle_copy(node, ctx):
             return
         text = ctx.text(value)
         what = text if len(text) <= 60 else f"{text[:57]}..."
+        why = "already a copy on the other device" if moved else "already a new tensor" if is_new else ""
         yield self.finding(
             node,
             ctx,
-            f"`{what}` {'is already a copy on the other device' if moved else 'is already a new tensor'}, and "
-            "`.clone()` copies it again.",
+            f"`{what}` is {why}, and `.clone()` copies it again."
+            if why
+            else f"`{what}` is not modified afterwards, and `.clone()` copies it only for reading.",
             advice="Remove the `.clone()`.",
             fix=Fix(
                 "Remove the copy",
@@ -78,5 +82,5 @@ class RedundantClone(Rule):
                 without_clone(node, value, ctx),
                 reason="the tensor must not be modified in place while autograd needs it",
             ),
-            confidence=None if ctx.kind(made).is_tensor else Confidence.MEDIUM,
+            confidence=None if made is not None and ctx.kind(made).is_tensor else Confidence.MEDIUM,
         )

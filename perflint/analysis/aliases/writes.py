@@ -34,7 +34,7 @@ _HARMLESS = tensors.VIEW_METHODS | {"requires_grad_"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-class _Write(NamedTuple):
+class Write(NamedTuple):
     """Something that may write into the memory of one of the targets, or hand it out to who may."""
 
     part: ast.AST
@@ -60,7 +60,7 @@ def changes_later(value: ast.expr, node: ast.Call, ctx: FileFacts) -> bool:
         targets = [item for item in write.targets if not _holds(item, node)]
         if not targets or _holds(node, write.part):
             continue
-        if _is_behind(write.part, node, ctx):
+        if is_behind(write.part, node, ctx):
             if any(meet(memory.spots(item, through=write.plain), sources[write.plain]) for item in targets):
                 return True
         elif (loop := _common_loop(write.part, node, ctx)) is not None:
@@ -79,9 +79,14 @@ def is_written_in(value: ast.expr, region: ast.AST, ctx: FileFacts) -> bool:
     return any(meet(memory.spots(item), source) for write in written for item in write.targets)
 
 
-def _writes_in(region: ast.AST, ctx: FileFacts) -> list[_Write]:
+def _writes_in(region: ast.AST, ctx: FileFacts) -> list[Write]:
     """What may write into memory on the host, in all of a function or module."""
     return [write for write in _writes(walk(region), Memory(region, region, ctx)) if write.targets]
+
+
+def writes_of(region: ast.AST, memory: Memory) -> Iterator[Write]:
+    """What may write into memory in all of a function, by its name or through a call that cannot be seen."""
+    return _writes(walk(region), memory)
 
 
 def _is_of_lambda(value: ast.expr, ctx: FileFacts) -> bool:
@@ -91,17 +96,17 @@ def _is_of_lambda(value: ast.expr, ctx: FileFacts) -> bool:
     return any(item.arg in names for outer in lambdas for item in walk(outer.args) if isinstance(item, ast.arg))
 
 
-def _writes(region: Iterable[ast.AST], memory: Memory) -> Iterator[_Write]:
+def _writes(region: Iterable[ast.AST], memory: Memory) -> Iterator[Write]:
     for part in region:
         if isinstance(part, (ast.Yield, ast.Return)) and part.value is not None:
             given = part.value.elts if isinstance(part.value, (ast.Tuple, ast.List)) else [part.value]
-            yield _Write(part, [item for item in given if not memory.has_none(item)], plain=False)
+            yield Write(part, [item for item in given if not memory.has_none(item)], plain=False)
         elif isinstance(part, ast.AugAssign):
             if isinstance(part.target, ast.Name) or not memory.has_none(part.target):
-                yield _Write(part, [part.target])
+                yield Write(part, [part.target])
         elif isinstance(part, ast.Subscript):
             if isinstance(part.ctx, ast.Store) and not _binds_entry(part, memory):
-                yield _Write(part, [part.value])
+                yield Write(part, [part.value])
         elif isinstance(part, ast.Call):
             yield from _of_call(part, memory)
 
@@ -116,20 +121,20 @@ def _binds_entry(target: ast.Subscript, memory: Memory) -> bool:
     return memory.host and isinstance(statement, ast.Assign) and memory.ctx.kind(statement.value).on_accelerator
 
 
-def _of_call(call: ast.Call, memory: Memory) -> Iterator[_Write]:
+def _of_call(call: ast.Call, memory: Memory) -> Iterator[Write]:
     func, name = call.func, callee_name(call)
     in_place = name.endswith("_") and not name.endswith("__") and name not in _HARMLESS
     if isinstance(func, ast.Attribute) and (in_place or name in _WRITING) and not memory.has_none(func.value):
-        yield _Write(call, [func.value])
+        yield Write(call, [func.value])
     out = [item.value for item in call.keywords if item.arg == "out"]
     if out:
-        yield _Write(call, out)
+        yield Write(call, out)
     target = memory.ctx.target(func) or ""
     if in_place:
-        yield _Write(call, call.args[:1])
+        yield Write(call, call.args[:1])
     given = [*call.args, *(item.value for item in call.keywords)]
     if keyword(call, "inplace") is not None:
-        yield _Write(call, given)
+        yield Write(call, given)
     if target.startswith("torch.") and not target.endswith("_") and not isinstance(func, ast.Call):
         return
     if target in ARRAYS:
@@ -138,10 +143,10 @@ def _of_call(call: ast.Call, memory: Memory) -> Iterator[_Write]:
         isinstance(func, ast.Attribute) and name in _READING_METHODS
     ):
         return
-    yield _Write(call, [item for item in given if not memory.has_none(item)], plain=False)
+    yield Write(call, [item for item in given if not memory.has_none(item)], plain=False)
 
 
-def _is_behind(part: ast.AST, node: ast.Call, ctx: FileFacts) -> bool:
+def is_behind(part: ast.AST, node: ast.Call, ctx: FileFacts) -> bool:
     """Whether `part` may run after `node`, in the same turn of all loops."""
     if _holds(part, node):
         return True  # `show(images.cuda(), images)`
