@@ -55,10 +55,12 @@ class Standing(NamedTuple):
 
 
 def limit(standing: Standing) -> Impact:
-    """The largest impact that is certain: what is only probable is not high, nor what no step of the program pays. Cost
-    times certainty counts: what is paid dozens of times need be no more than probable.
+    """The largest impact that is certain: what is only probable is not high, nor what no step of the program pays; what
+    hangs on a guess is low. Cost times certainty counts: what is paid dozens of times need be no more than probable.
     """
-    if standing.is_multiplied and standing.confidence >= Confidence.MEDIUM:
+    if standing.confidence < Confidence.MEDIUM:
+        return Impact.LOW
+    if standing.is_multiplied:
         return Impact.HIGH
     if standing.confidence < Confidence.HIGH or not standing.costs_every_step or standing.is_promised:
         return Impact.MEDIUM

@@ -31,6 +31,8 @@ def weighed(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Findin
     # A wait in the middle of a step is of medium impact, and of high impact where there are dozens of them.
     if finding.impact is Impact.HIGH or (standing.is_multiplied and rule.claims is not None):
         return replace(finding, impact=limit(standing))
+    if finding.confidence < Confidence.MEDIUM:
+        return replace(finding, impact=limit(standing))
     return finding
 
 

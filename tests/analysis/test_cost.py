@@ -18,7 +18,6 @@ def test_what_is_certain_and_paid_by_each_step_may_be_high() -> None:
     "standing",
     [
         SURE._replace(confidence=Confidence.MEDIUM),
-        SURE._replace(confidence=Confidence.LOW),
         SURE._replace(costs_every_step=False),
         SURE._replace(is_promised=True),
     ],
@@ -30,4 +29,8 @@ def test_one_doubt_is_enough_for_medium(standing: Standing) -> None:
 def test_what_is_paid_dozens_of_times_need_only_be_probable() -> None:
     doubted = SURE._replace(confidence=Confidence.MEDIUM, is_promised=True)
     assert limit(doubted._replace(is_multiplied=True)) is Impact.HIGH
-    assert limit(doubted._replace(is_multiplied=True, confidence=Confidence.LOW)) is Impact.MEDIUM
+    assert limit(doubted._replace(is_multiplied=True, confidence=Confidence.LOW)) is Impact.LOW
+
+
+def test_what_hangs_on_a_guess_is_low() -> None:
+    assert limit(SURE._replace(confidence=Confidence.LOW)) is Impact.LOW

@@ -269,6 +269,7 @@ class CallGraph:
             if not targets:
                 # One of these runs there, and what it is given may be meant for another one.
                 inherited = dict.fromkeys(self._guesses.of_its_kind(call), confidence)
+                inherited = inherited or dict.fromkeys(self._guesses.of_module(call, scope, facts), Confidence.LOW)
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
             backward = self._backward_of(target)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.fitting import has_all, may_take
+from perflint.analysis.names.refs import CLASS, MODULE_REF, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.naming.models import AVERAGES
-from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param
+from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param, Value
 from perflint.system.patterns import pattern
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
@@ -79,6 +80,31 @@ class Guesses:
             found = self._of_kind[kind, name] = self._methods_of_kind(kind, name)
         return [scope for scope in found if self._takes(scope, call)]
 
+    def of_module(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
+        """Functions of a module that a call looks up by a name that it computes, `getattr(metrics, name)(image)`, where
+        they take what it gives. Which of them it is, a configuration says.
+        """
+        looked_up = facts.binds.get(call.func, ()) if isinstance(call.func, str) else (call.func,)
+        bases = [
+            value[2][0]
+            for value in looked_up
+            if isinstance(value, tuple)
+            and value[:2] == ("call", "getattr")
+            and len(value[2]) > 1
+            and _is_open(value[2])
+        ]
+        refs = [ref for base in bases for ref in self.resolver.refs(base, scope) if ref.kind == MODULE_REF]
+        found = [
+            Scope(function.path, function.name)
+            for ref in dict.fromkeys(refs)
+            for function in self.resolver.imports.functions(ref.path)
+        ]
+        return [item for item in found if self._fits(item, call)] if len(found) <= _MOST_OF_A_KIND else []
+
+    def _fits(self, scope: Scope, call: CallFacts) -> bool:
+        facts = self.resolver.summaries[scope.path].functions[scope.function]
+        return may_take(facts, call.args, call.keywords) and has_all(facts, call.args, call.keywords)
+
     def _methods_of_kind(self, kind: str, name: str) -> list[Scope]:
         found = [
             scope
@@ -114,6 +140,11 @@ class Guesses:
         }
         shared = owners.intersection(*(self.resolver.mro(owner) for owner in owners))
         return len(owners) == len(methods) and bool(shared)
+
+
+def _is_open(args: tuple[Value, ...]) -> bool:
+    """Whether nobody sees which name is looked up."""
+    return not (isinstance(args[1], tuple) and args[1][0] == "const")
 
 
 def _owner_and_name(call: CallFacts) -> tuple[str, str]:

@@ -124,6 +124,15 @@ class Imports:
                 self._offers[path] = known
         return known
 
+    def functions(self, path: str) -> Refs:
+        """The public functions that a module offers: its own, and what a package imports from its parts."""
+        summary = self._summaries[path]
+        found = {record(Ref, (FUNCTION, path, name)): None for name in summary.functions if _is_public(name)}
+        if path.endswith("__init__.py"):
+            given = [ref for name in summary.imports if _is_public(name) for ref in self.exported(path, name)]
+            found.update((ref, None) for ref in given if ref.kind == FUNCTION)
+        return tuple(found)
+
     def below_texts(self, path: str) -> Refs:
         """The modules that a file may import by a name that it computes: those right below the packages that its texts
         begin with, as in `import_module("models." + name)`.
