@@ -29,9 +29,8 @@ def weighed(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Findin
         return replace(finding, impact=Impact.LOW)
     standing = _standing(finding, node, rule, ctx)
     # A wait in the middle of a step is of medium impact, and of high impact where there are dozens of them.
-    if finding.impact is Impact.HIGH or (standing.is_multiplied and rule.claims is not None):
-        return replace(finding, impact=limit(standing))
-    if finding.confidence < Confidence.MEDIUM:
+    is_guess = finding.confidence < Confidence.MEDIUM
+    if finding.impact is Impact.HIGH or is_guess or (standing.is_multiplied and rule.claims is not None):
         return replace(finding, impact=limit(standing))
     return finding
 

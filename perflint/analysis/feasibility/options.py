@@ -24,6 +24,8 @@ _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "s
 LOADS = frozenset(
     "pickle.load pickle.loads dill.load joblib.load torch.load json.load json.loads yaml.load yaml.safe_load".split()
 )
+#: What gives the options of a command line.
+_PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 #: Names by which the options of a command line go where nothing tells what they are.
 OPTION_NAMES = frozenset({"args", "opt", "opts", "flags", "FLAGS", "hparams"})
 #: Names by which what a configuration file says goes.
@@ -47,6 +49,13 @@ class Options:
         }
 
     # Command lines.
+
+    def holds(self, name: str, scope: Scope) -> bool:
+        """Whether a name holds the options of a command line: by what gives it, or else by what it is called."""
+        if name.rpartition(".")[2] in OPTION_NAMES:
+            return True
+        given = self._resolver.written.definitions(name, scope)
+        return bool(given) and all(_is_parsed(value) for value, _ in given)
 
     def defaults(self, name: str, path: str) -> list[tuple[Value, Scope]]:
         """What the options called `name` are where no user sets them: those of one file where it has any, else those
@@ -200,6 +209,13 @@ def _makes_record(decorator: Value) -> bool:
         last_name(decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator)
         in _RECORD_MAKERS
     )
+
+
+def _is_parsed(value: Value) -> bool:
+    """`parser.parse_args()`, and the first of the two that `parse_known_args` gives."""
+    if isinstance(value, tuple) and value[0] == "item" and value[2] == 0:
+        value = value[1]
+    return isinstance(value, tuple) and value[0] == "call" and last_name(value[1]) in _PARSES
 
 
 def _is_text(value: Value) -> bool:

@@ -289,8 +289,8 @@ class Values:
         return TOP
 
     def _option(self, name: str, base: str, scope: Scope, world: World) -> Possible:
-        """An attribute of what nobody can tell: an option where it goes by the name of options."""
-        if base.rpartition(".")[2] in OPTION_NAMES:
+        """An attribute of what nobody can tell, or of what a command line gives."""
+        if self.options.holds(base, scope):
             return self._parsed(name, scope, world)
         return self._configured(name) if world is World.BY_DEFAULT and is_configuration(base) else TOP
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.ir.calls import is_constant
+from perflint.ir.notation import value_of
 from perflint.syntax.walk import walk
 
 _DEPTH = 3
@@ -53,4 +53,5 @@ def _is_null(node: ast.expr, ctx: FileFacts, depth: int) -> bool:
 
 def _is_zero(factor: ast.expr, ctx: FileFacts) -> bool:
     """A literal zero, also by a name that is bound to nothing else."""
-    return all(is_constant(origin, 0) or is_constant(origin, 0.0) for origin in ctx.inference.origins(factor))
+    literals = ctx.program.literals(value_of(factor), ctx.scope(factor)) or ()
+    return bool(literals) and all(item[1] in ("int", "float") and item[2] == 0 for item in literals)

@@ -20,7 +20,14 @@ def is_left_off(value: ast.expr, ctx: FileFacts) -> bool:
     """Whether an option of a loader is one of the program, and off where nobody switches it on. A literal is the
     choice of who wrote it.
     """
-    return not isinstance(value, ast.Constant) and ctx.program.is_off_by_default(expression(value), ctx.scope(value))
+    if isinstance(value, ast.Constant):
+        return False
+    asked = expression(value)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "get":
+        if not ctx.refs(value.func.value) and isinstance(asked, tuple) and asked[0] == "call":
+            # What is looked up by a text in a mapping that nobody sees made is a setting, whatever the mapping's name.
+            asked = ("call", "config.get", *asked[2:])
+    return ctx.program.is_off_by_default(asked, ctx.scope(value))
 
 
 def why_not_pinned(call: ast.Call, ctx: FileFacts) -> str:
