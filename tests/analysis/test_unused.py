@@ -176,6 +176,16 @@ def test_what_a_file_does_where_it_is_run_itself_is_not_done_by_those_who_import
     assert heats(linked, "Used.forward", "Kept.forward") == ["step", "once"]
 
 
+@pytest.mark.parametrize(("called", "heat"), [("main", "once"), ("parts.main", "step")])
+def test_a_function_of_its_own_is_not_that_of_another_file_by_the_same_name(called: str, heat: str) -> None:
+    tried = "\ndef main():\n    print(Kept()(1, 2))\n\nif __name__ == '__main__':\n    main()\n"
+    text = TRAIN.format(imports="import parts\ndef main():\n    train(1, 2, 3)\n", made="parts.Used()")
+    linked = program(
+        train=text.replace("train(None, None, None)", f"main()\n    {called}()"), parts=module("Used", "Kept") + tried
+    )
+    assert heats(linked, "Used.forward", "Kept.forward") == ["step", heat]
+
+
 @pytest.mark.parametrize(
     ("asked", "heat"), [("show(vars(options).items())", "once"), ("vars(parts)[options.name]()", "step")]
 )

@@ -53,9 +53,12 @@ def definitions_of(summary: Summary) -> Definitions:
     calls: dict[str, list[CallFacts]] = {}
     registered: dict[bool, list[str]] = {False: [], True: []}
     homes: dict[int, str] = {}
+    guarded = {summary.statement_at(item.line) for item in summary.functions[MODULE].branches if _is_guard(item.test)}
     for qualname, facts in summary.functions.items():
         name = top_of(qualname)
-        calls.setdefault(name, []).extend(facts.calls)
+        for call in facts.calls:
+            own = MAIN if qualname == MODULE and summary.statement_at(call.line) in guarded else name
+            calls.setdefault(own, []).append(call)
         if name:
             words.setdefault(name, set()).update(facts.identifiers.split(), *_annotated(facts))
             owner, _, method = name.partition(".")
@@ -77,7 +80,6 @@ def definitions_of(summary: Summary) -> Definitions:
                 registered[all(map(_keeps_by_name, kept))].append(name)
     plain: set[str] = set()
     imports: set[str] = set()
-    guarded = {summary.statement_at(item.line) for item in summary.functions[MODULE].branches if _is_guard(item.test)}
     for statement in summary.statements:
         used = statement.identifiers.split()
         home = homes.get(statement.line)

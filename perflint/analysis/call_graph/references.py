@@ -56,18 +56,22 @@ class References:
             known = self._imported_files[path] = frozenset(found - {path})
         return known
 
-    def all_named(self, path: str, words: frozenset[str]) -> set[tuple[str, str]]:
-        """The definitions that identifiers of a file may be of, when all of them stand together."""
+    def all_named(self, path: str, words: frozenset[str], calls: Iterable[str]) -> set[tuple[str, str]]:
+        """The definitions that identifiers of a file may be of, when all of them stand together. What the file defines
+        itself is of another one only where it is called as such: `zoo.main()` beside its own `main`.
+        """
+        dotted = {func.rpartition(".")[2] for func in calls if "." in func}
         found: set[tuple[str, str]] = set()
         imports = self._imports(path)
         for word in imports.keys() & words:
             file, name = imports[word]
             if name:
                 found.update(self._followed(file, name))
-        whole, stem, defining = self._whole(path), self._stem, self._defining
+        whole, stem, defining, own = self._whole(path), self._stem, self._defining, self.own[path]
         for word in defining.keys() & words:
             for file in defining[word]:
-                if file == path or stem[file] in words or file in whole:
+                is_other = word not in own or word in dotted
+                if file == path or (is_other and (stem[file] in words or file in whole)):
                     found.add((file, word))
         return found
 

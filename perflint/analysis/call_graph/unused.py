@@ -329,7 +329,7 @@ class Unused:
         if known is None:
             path = node[0]
             called = {call.func for call in calls if type(call.func) is str}
-            found = self._references.all_named(path, words)
+            found = self._references.all_named(path, words, called)
             found.update(self._references.found_by_text(path, words, called))
             known = self._named[node] = frozenset(found)
         return known
