@@ -31,6 +31,7 @@ from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import device_number
 from perflint.analysis.waits.reads import device_read, is_on_device
 from perflint.analysis.waits.rows import whole_of_rows
+from perflint.analysis.waits.small_functions import launches_of
 from perflint.analysis.waits.texts import formatter_around, is_formatter, printed_in
 from perflint.analysis.waits.truth_tests import certainty_asked, is_tested
 from perflint.analysis.waits.value_uses import Use, ends_loop, use_of
@@ -422,7 +423,10 @@ def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
         return transfer.WORK
     kind = ctx.kind(call)
     if ctx.project_target(call.func) is not None:
-        return transfer.WORK if kind.tag in (Tag.TENSOR, Tag.OUTPUT) else change
+        if kind.tag not in (Tag.TENSOR, Tag.OUTPUT):
+            return change
+        count = launches_of(call, ctx)
+        return transfer.WORK if count is None else transfer.launching(count)
     if kind.tag is Tag.SEQUENCE and isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
         return transfer.NOTHING  # `zip(losses, meters)` gives what is there
     if kind.is_tensor or kind.tag is Tag.SEQUENCE:
