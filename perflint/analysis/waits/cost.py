@@ -414,6 +414,9 @@ def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
         return transfer.launching(_SEVERAL)
     index = ctx.call_index(call)
     change = transfer.NOTHING if index is None else ctx.program.queue_change(ctx.scope(call), index)
+    kind = ctx.kind(call)
+    if change.fresh is None and kind.is_tensor and kind.place is Place.HOST and not ctx.effects(call).does(*_WORKING):
+        return transfer.NOTHING  # what gives a tensor of the host without a wait has worked on the host
     if change.fresh is not None or change.total >= transfer.FULL:
         return change
     name = callee_name(call)
@@ -421,7 +424,6 @@ def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
         return transfer.NOTHING
     if ctx.effects(call).does(*_WORKING) or ctx.kind(call.func).tag is Tag.MODULE or is_model_call(call, ctx):
         return transfer.WORK
-    kind = ctx.kind(call)
     if ctx.project_target(call.func) is not None:
         if kind.tag not in (Tag.TENSOR, Tag.OUTPUT):
             return change
