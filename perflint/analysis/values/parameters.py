@@ -7,6 +7,7 @@ pass, how a module's `forward` uses it, its default. A name alone says nothing, 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perflint.analysis.evidence import looks_like_loader
@@ -16,6 +17,7 @@ from perflint.analysis.values.bound_parameters import default_of
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.forward_methods import ForwardMethods, class_around, class_ref
+from perflint.analysis.values.frames import OnDemand
 from perflint.analysis.values.handed import is_left_behind, is_moved_by_wrapper
 from perflint.analysis.values.kind import (
     NAMED_LOADER,
@@ -419,18 +421,20 @@ class Parameters:
         node = argument_of(call, name, place) if call is not None else None
         return None if isinstance(node, ast.Starred) else node
 
-    def given_by(self, edge: Edge, function: FunctionNode) -> dict[str, Kind]:
+    def given_by(self, edge: Edge, function: FunctionNode) -> Mapping[str, Kind]:
         """What one call gives the parameters of a function of this file, but for its receiver."""
         args = function.args
-        found: dict[str, Kind] = {}
         is_method = class_around(function, self.inference) is not None and not _decorated(function, "staticmethod")
-        for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)[is_method:]:
-            given = self.argument(edge, function, item.arg)
-            if given is None:
+        items = {item.arg: item for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)[is_method:]}
+
+        def given(item: ast.arg) -> Kind:
+            found = self.argument(edge, function, item.arg)
+            if found is None:
                 value = default_of(function, item.arg)
-                given = UNKNOWN if value is None else self.inference.eval(value, None)
-            found[item.arg] = promises.kept(given, self._annotated(item)).but(fresh=False)
-        return found
+                found = UNKNOWN if value is None else self.inference.eval(value, None)
+            return promises.kept(found, self._annotated(item)).but(fresh=False)
+
+        return OnDemand(items, given)
 
 
 def _shown(edge: Edge, path: str) -> bool:
