@@ -12,7 +12,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.phases import SETS_UP
-from perflint.analysis.transfers.moves import only_converts
+from perflint.analysis.transfers.moves import names_no_device, only_converts
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.reads import device_read
@@ -341,7 +341,12 @@ def round_trip(node: ast.Call, ctx: FileFacts) -> tuple[ast.Call, ...]:
         value = node.args[0]
     else:
         return ()
-    if only_converts(node, ctx) or ctx.kind(value).on_accelerator or not ctx.kind(node).on_accelerator:
+    if (
+        only_converts(node, ctx)
+        or names_no_device(node, ctx)
+        or ctx.kind(value).on_accelerator
+        or not ctx.kind(node).on_accelerator
+    ):
         return ()
     origin = origin_of(value, ctx)
     return origin.fetched if origin.source is Source.DEVICE and not origin.foreign else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.ir.notation import is_text
 from perflint.torch_model import tensors
 
 #: Methods of a tensor that copy what they are given to where it is.
@@ -39,7 +40,8 @@ def written_element(statement: ast.Assign) -> ast.Subscript | None:
     if len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
         return None
     several = (ast.Slice, ast.Starred, ast.List, ast.Tuple, ast.ListComp, ast.Compare)
-    if any(isinstance(item, several) or _adds_or_takes_all(item) for item in indices_of(target)):
+    # A text is a key of something else than a tensor.
+    if any(isinstance(item, several) or _adds_or_takes_all(item) or is_text(item) for item in indices_of(target)):
         return None
     return target
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.implicit_reads import numbers_in
-from perflint.analysis.values.kind import Kind, Tag
+from perflint.analysis.values.kind import UNKNOWN, Kind, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.reads import Read, certainty_on_device, kind_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name
+from perflint.ir.notation import is_text
 from perflint.syntax.bindings import Definition
 from perflint.torch_model import counts
 
@@ -61,9 +62,13 @@ def _may_take_tensor(call: ast.Call, ctx: FileFacts) -> bool:
     none is, and their sizes are soon looked up: what the methods are called on takes far longer to tell.
     """
     dotted = ctx.target(call.func) or ""
-    given = [*numbers_in(call, dotted), *(call.args[:1] if callee_name(call) in counts.OF_LISTS else ())]
-    if not (_is_of_import(call.func, ctx) or _is_of_object(call.func, ctx)):
-        given += numbers_in(call, "")
+    if _is_of_import(call.func, ctx) or _is_of_object(call.func, ctx):
+        if not dotted and not (isinstance(call.func, ast.Attribute) and ctx.kind(call.func.value).is_tensor):
+            return False  # as `numbers_of` has it
+        methods: Iterable[ast.expr] = ()
+    else:
+        methods = numbers_in(call, "")
+    given = [*numbers_in(call, dotted), *(call.args[:1] if callee_name(call) in counts.OF_LISTS else ()), *methods]
     return any(_is_number_or_list(item, ctx) for item in given if _may_be_read(item, ctx))
 
 
@@ -205,13 +210,13 @@ def stored_on_host(place: ast.AST, ctx: FileFacts) -> Read | None:
     statement = ctx.tree.parent(place)
     if not isinstance(statement, ast.Assign) or not isinstance(place, ast.Subscript) or place not in statement.targets:
         return None
-    if not isinstance(place.value, ast.Name) or isinstance(statement.value, ast.Constant):
-        return None
-    held = ctx.kind(place.value)
-    if not (held.is_tensor and held.on_host and is_from(held.origin, *_KEPT)):
+    if not isinstance(place.value, ast.Name) or isinstance(statement.value, ast.Constant) or is_text(place.slice):
         return None
     certainty = certainty_on_device(statement.value, ctx)
-    return None if certainty is None else Read(statement.value, min(certainty, held.certainty), copies=True)
+    held = UNKNOWN if certainty is None else ctx.kind(place.value)
+    if certainty is None or not (held.is_tensor and held.on_host and is_from(held.origin, *_KEPT)):
+        return None
+    return Read(statement.value, min(certainty, held.certainty), copies=True)
 
 
 def bounds(node: ast.Slice, ctx: FileFacts) -> Iterator[ast.expr]:

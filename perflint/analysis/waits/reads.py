@@ -12,7 +12,7 @@ from perflint.analysis.naming.phases import (
     MAKES_OUTPUT,
 )
 from perflint.analysis.naming.values import HOLDS_SEVERAL, MAPPING_OF_TENSORS, ON_HOST, OPTIMIZER_STEPS, TENSOR_TYPE
-from perflint.analysis.transfers.moves import only_converts
+from perflint.analysis.transfers.moves import names_no_device, only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import ACCELERATOR_WORDS, uses_accelerator
@@ -230,7 +230,7 @@ def _may_go_to_host(call: ast.Call, name: str, ctx: FileFacts) -> bool:
     if waits is not None and not (isinstance(waits, ast.Constant) and waits.value is False):
         return False
     says_where = bool(call.args) or keyword(call, "device") is not None
-    return name == "cpu" or (says_where and not only_converts(call, ctx))
+    return name == "cpu" or (says_where and not (only_converts(call, ctx) or names_no_device(call, ctx)))
 
 
 def _goes_to_host_by_default(call: ast.Call, ctx: FileFacts) -> bool:
