@@ -62,6 +62,8 @@ class FileFacts:
         self._effects: dict[int, Effects] = {}
         self._refs: dict[int, tuple[ast.expr, Refs]] = {}
         self._calls: dict[str, dict[tuple[int, int, str], int]] = {}
+        self._mentioned: dict[tuple[str, ...], bool] = {}
+        self._named: dict[tuple[str, tuple[str, ...]], bool] = {}
         self._once: dict[tuple[Callable[[Any, Any], Any], int], Any] = {}
 
     # Other files.
@@ -232,7 +234,19 @@ class FileFacts:
 
     def is_call_of(self, node: ast.AST, *dotted: str) -> bool:
         """Whether `node` calls one of these library functions, however it was imported."""
-        return isinstance(node, ast.Call) and self.target(node.func) in dotted
+        return isinstance(node, ast.Call) and self._may_name(node.func, dotted) and self.target(node.func) in dotted
+
+    def _may_name(self, node: ast.expr, dotted: tuple[str, ...]) -> bool:
+        """Whether a node may name one of some library's things: by its last name, or where the project has something of
+        that name, which may stand for anything. Of most calls it tells that they are of none.
+        """
+        if not isinstance(node, ast.Attribute):
+            return True
+        known = self._named.get((node.attr, dotted))
+        if known is None:
+            is_last = any(name.endswith(f".{node.attr}") for name in dotted)
+            known = self._named[node.attr, dotted] = is_last or self.program.may_be_own(node.attr)
+        return known
 
     @cached_property
     def inference(self) -> Inference:
@@ -276,7 +290,10 @@ class FileFacts:
 
     def mentions(self, *names: str) -> bool:
         """Whether this file uses one of the identifiers."""
-        return self.program.mentions(names, (self.path,))
+        known = self._mentioned.get(names)
+        if known is None:
+            known = self._mentioned[names] = self.program.mentions(names, (self.path,))
+        return known
 
     def once(self, make: Callable[[Asked, Self], Answer], node: Asked) -> Answer:
         """What `make` says of a node, worked out the first time that it is asked for in this file. For what is asked

@@ -364,6 +364,10 @@ class Program:
     def _repetition(self) -> Repetition:
         return Repetition(self)
 
+    def may_be_own(self, attribute: str) -> bool:
+        """Whether anything of the project goes by the name of an attribute."""
+        return attribute in self.graph.names
+
     def named(self, name: str) -> tuple[Scope, ...]:
         """All functions of that name, methods among them, by path."""
         return tuple([scope for scope, _ in self.resolver.nesting.by_name.get(name, ())])

@@ -73,7 +73,7 @@ class CallGraph:
         #: By file, callees that are the same in all its functions.
         self._global: dict[str, dict[str, _Callee]] = {path: {} for path in resolver.summaries}
         #: All that an attribute must be called to be something of the project.
-        self._names = _attribute_names(resolver)
+        self.names = _attribute_names(resolver)
 
     def build(self, together: Together | None = None) -> None:
         """Connect all calls: first those that are plain to see, then the others by what callers pass and by guesses.
@@ -246,8 +246,8 @@ class CallGraph:
         """Whether a callee is surely nothing of the project, by its name: `x.amax`."""
         if type(func) is str:
             _, dot, name = func.rpartition(".")
-            return bool(dot) and name not in self._names
-        return type(func) is tuple and func[0] == "attr" and func[2] not in self._names
+            return bool(dot) and name not in self.names
+        return type(func) is tuple and func[0] == "attr" and func[2] not in self.names
 
     def _connect(self, scope: Scope, facts: FunctionFacts, index: int, callee: _Callee, *, guess: bool) -> bool:
         call = facts.calls[index]

@@ -176,6 +176,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_only_promised": (_scope, _plain),
     "drives": (_plain,),
     "named": (_plain,),
+    "may_be_own": (_plain,),
     "mentions": (_plain, _plain),
 }
 #: What `Whole` is asked; what has no arguments is an attribute.
