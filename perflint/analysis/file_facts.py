@@ -83,6 +83,8 @@ class FileFacts:
         """The function whose body runs `node`. Decorators and defaults belong to the scope around their function."""
         scopes, parent = self._scopes, self.tree.parent
         found = scopes.get(id(node))
+        if found is not None:
+            return found
         # Whatever stands between a node and its function has the same scope.
         passed: list[int] = []
         child: ast.AST = node

@@ -65,6 +65,17 @@ def _any_children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def _in_arguments(node: ast.arguments) -> list[ast.AST]:
+    found: list[ast.AST] = [*node.posonlyargs, *node.args]
+    if node.vararg is not None:
+        found.append(node.vararg)
+    if node.kwonlyargs:
+        found += [*node.kwonlyargs, *filter(None, node.kw_defaults)]
+    if node.kwarg is not None:
+        found.append(node.kwarg)
+    return [*found, *node.defaults] if node.defaults else found
+
+
 #: How to get at the children of the commonest nodes, whose fields always hold nodes; None for those without any. Nine
 #: of ten nodes are of these classes, and reading their fields by name costs a third of reading them one by one.
 _Below: TypeAlias = "Callable[[Any], list[ast.AST]] | None"
@@ -98,6 +109,13 @@ _COMMON: dict[type[ast.AST], _Below] = {
     ast.comprehension: lambda node: [node.target, node.iter, *node.ifs],
     ast.With: lambda node: [*node.items, *node.body],
     ast.Assert: lambda node: [node.test] if node.msg is None else [node.test, node.msg],
+    ast.While: lambda node: [node.test, *node.body, *node.orelse],
+    ast.Lambda: lambda node: [node.args, node.body],
+    ast.Dict: lambda node: [*filter(None, node.keys), *node.values],
+    ast.withitem: lambda node: (
+        [node.context_expr] if node.optional_vars is None else [node.context_expr, node.optional_vars]
+    ),
+    ast.arguments: _in_arguments,
 }
 
 
