@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
@@ -108,9 +109,16 @@ def _is_guard(test: Value) -> bool:
 
 def _annotated(facts: FunctionFacts) -> list[list[str]]:
     """The identifiers in the annotations of a function."""
-    texts = [param.annotation for param in facts.params if param.annotation]
-    texts += [facts.returns_annotation, *facts.annotations.values()]
-    return [text.translate(_SEPARATORS).split() for text in texts if text]
+    texts = {param.annotation for param in facts.params}
+    texts.add(facts.returns_annotation)
+    texts.update(facts.annotations.values())
+    return [_words_of(text) for text in texts if text]
+
+
+@lru_cache(1024)
+def _words_of(annotation: str) -> list[str]:
+    """Most functions have the same few annotations."""
+    return annotation.translate(_SEPARATORS).split()
 
 
 def _keeping(facts: FunctionFacts | ClassFacts, summary: Summary) -> list[Value]:

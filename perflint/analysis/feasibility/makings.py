@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from perflint.analysis.evidence import last_name
@@ -95,20 +96,19 @@ class Makings:
         called = (item[1] if isinstance(item, tuple) and item[0] == "call" else item for item in facts.decorators)
         if any(last_name(item) not in _PLAIN_DECORATORS for item in called):
             return True
-        return any(f" {name} " in f" {summary.texts} " for summary in self._resolver.summaries.values())
+        return any(_is_among(name, summary.texts) for summary in self._resolver.summaries.values())
 
     def _is_handed_over(self, cls: Ref, makers: set[Scope], family: list[Ref]) -> bool:
         """Whether anything mentions a class that neither makes one nor asks of what class something is."""
         name = cls.name.rpartition(".")[2]
+        if name in self._renamed:
+            return True  # it goes by another name somewhere
         for path, summary in self._resolver.summaries.items():
-            if path in self._resolver.tests:
-                continue
-            if any(target.rpartition(".")[2] == name != bound for bound, target in summary.imports.items()):
-                return True  # it goes by another name there
-            meant = self._resolver.refs(name, Scope(path, MODULE))
+            mentions = [] if path in self._resolver.tests else list(self._mentions(name, path, cls))
+            meant = self._resolver.refs(name, Scope(path, MODULE)) if mentions else ()
             if meant and not any(ref in family for ref in meant):
                 continue  # another one goes by its name there
-            for qualname in self._mentions(name, path, cls):
+            for qualname in mentions:
                 scope, facts = Scope(path, qualname), summary.functions[qualname]
                 if any(_holds(value, name) for value in _values(facts)):
                     return True
@@ -117,14 +117,21 @@ class Makings:
                     return True
         return False
 
+    @cached_property
+    def _renamed(self) -> frozenset[str]:
+        """What some file that holds no tests imports under another name, by its own."""
+        summaries, tests = self._resolver.summaries.items(), self._resolver.tests
+        imports = (item for path, summary in summaries if path not in tests for item in summary.imports.items())
+        return frozenset(last for bound, target in imports if (last := target.rpartition(".")[2]) != bound)
+
     def _mentions(self, name: str, path: str, cls: Ref) -> Iterator[str]:
         """The functions that stand in no other, and the module's own statements, in which a name stands."""
-        summary, word = self._resolver.summaries[path], f" {name} "
+        summary = self._resolver.summaries[path]
         for qualname, facts in summary.functions.items():
-            if facts.identifiers and word in f" {facts.identifiers} ":
+            if _is_among(name, facts.identifiers):
                 yield qualname
         for statement in summary.statements:
-            if not statement.imports and word in f" {statement.identifiers} ":
+            if not statement.imports and _is_among(name, statement.identifiers):
                 held = [item for item in summary.classes.values() if statement.line <= item.line <= statement.end_line]
                 if not held or not all(self._is_plain_body(item, path, cls) for item in held):
                     yield MODULE
@@ -135,6 +142,11 @@ class Makings:
             return True
         name = cls.name.rpartition(".")[2]
         return any(name in text for text in facts.annotations.values())
+
+
+def _is_among(word: str, words: str) -> bool:
+    """Whether a word is among those of a text, which is copied only where it may be."""
+    return word in words and f" {word} " in f" {words} "
 
 
 def _makes_no_own(facts: FunctionFacts) -> bool:
