@@ -7,7 +7,6 @@ pass, how a module's `forward` uses it, its default. A name alone says nothing, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perflint.analysis.evidence import looks_like_loader
@@ -421,7 +420,7 @@ class Parameters:
         node = argument_of(call, name, place) if call is not None else None
         return None if isinstance(node, ast.Starred) else node
 
-    def given_by(self, edge: Edge, function: FunctionNode) -> Mapping[str, Kind]:
+    def given_by(self, edge: Edge, function: FunctionNode) -> OnDemand:
         """What one call gives the parameters of a function of this file, but for its receiver."""
         args = function.args
         is_method = class_around(function, self.inference) is not None and not _decorated(function, "staticmethod")
