@@ -44,6 +44,7 @@ from ._fixes.no_grad import switch_off
 
 #: Calls that take the values out of a result.
 _VALUE_READS = ("item", "tolist", "argmax", "multinomial", "topk", "max", "sample")
+_AROUND = "Put `with torch.no_grad():` around this loop."
 
 
 class GradInEvaluation(Rule):
@@ -176,7 +177,7 @@ class GradInEvaluation(Rule):
                 ctx,
                 f"`{ctx.text(forward.func)}` runs in evaluation mode and records an autograd graph that no "
                 "backward pass uses.",
-                advice="Put `with torch.no_grad():` around this loop.",
+                advice=_AROUND,
             )
 
     def _without_training(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
@@ -197,16 +198,15 @@ class GradInEvaluation(Rule):
     def _loops(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, ctx: Context) -> Iterator[Finding]:
         """Loops that evaluate in a function or script that trains."""
         for forward in evaluating_forwards(node, ctx):
+            inside = stands_in_training(forward, ctx)
+            seldom = any(ctx.heat(loop) is Heat.PERIODIC for loop in ctx.loops(forward))
             yield self.finding(
                 forward,
                 ctx,
                 f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph that no backward pass "
                 "uses.",
-                advice="Run it under `with torch.no_grad():`."
-                if stands_in_training(forward, ctx)
-                else "Put `with torch.no_grad():` around this loop.",
-                # Once in many steps, a loop is a small part of the time.
-                impact=Impact.MEDIUM if any(ctx.heat(loop) is Heat.PERIODIC for loop in ctx.loops(forward)) else None,
+                advice="Run it under `with torch.no_grad():`." if inside else _AROUND,
+                impact=Impact.MEDIUM if seldom else None,
             )
 
     def _function(
