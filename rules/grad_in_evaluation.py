@@ -225,16 +225,15 @@ class GradInEvaluation(Rule):
         if forward is None:
             yield from self._by_helper(node, run_by_helper(parts, models, ctx), ctx)
             return
-        if goes_to_numpy(forward, parts, ctx):
-            return
-        yield self.finding(
-            forward,
-            ctx,
-            f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph; `{node.name}` runs no "
-            "backward pass.",
-            advice=f"Put `@torch.no_grad()` on `{node.name}`.",
-            fix=switch_off(node, forward, parts, ctx),
-        )
+        if not goes_to_numpy(forward, parts, ctx):
+            yield self.finding(
+                forward,
+                ctx,
+                f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph; `{node.name}` runs no "
+                "backward pass.",
+                advice=f"Put `@torch.no_grad()` on `{node.name}`.",
+                fix=switch_off(node, forward, parts, ctx),
+            )
 
     def _by_helper(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call | None, ctx: Context
