@@ -307,6 +307,8 @@ class Program:
         seen, waiting = {constructor}, [constructor]
         while waiting:
             for edge in self.callers(waiting.pop()):
+                if edge.confidence is Confidence.LOW:
+                    continue  # a guess is no way
                 if edge.caller in self._training:
                     return True
                 if edge.caller not in seen:
