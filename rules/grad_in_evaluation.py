@@ -24,19 +24,17 @@ from perflint.api.gradients import (
     evaluated_by_callers,
     evaluating_forwards,
     evaluating_passes,
+    evaluating_script,
     first_with_gradients,
     goes_to_numpy,
-    is_first_forward,
-    is_model_call,
     is_volatile,
     predicts,
     read_for_values,
+    reads_texts_alone,
     run_by_helper,
-    script_parts,
     stands_in_training,
     switches_itself,
     tells_of_modes,
-    walks_back_somewhere,
 )
 from perflint.api.names import EVALUATES, HOOK
 
@@ -147,11 +145,7 @@ class GradInEvaluation(Rule):
 
     def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A script without functions, at the first model that it puts into evaluation mode."""
-        if not evaluated(node) or ctx.tree.function_of(node) is not None or ctx.tree.class_of(node) is not None:
-            return
-        parts = script_parts(ctx)
-        calls = [part for part in parts if evaluated(part)]
-        if calls and min(calls, key=lambda call: call.lineno) is node:  # type: ignore[attr-defined]
+        if parts := evaluating_script(node, ctx):
             yield from self._passes(parts, ctx)
             yield from self._loops(ctx.tree.module, ctx)
 
@@ -182,9 +176,7 @@ class GradInEvaluation(Rule):
 
     def _without_training(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards on text after text in a program that has no backward at all."""
-        if ctx.role(node) != "texts" or ctx.grad_off(node):
-            return
-        if walks_back_somewhere(ctx) or not is_model_call(node, ctx) or not is_first_forward(node, ctx):
+        if not reads_texts_alone(node, ctx):
             return
         yield self.finding(
             node,

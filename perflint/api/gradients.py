@@ -19,6 +19,7 @@ from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
     evaluating_forwards,
     evaluating_passes,
+    evaluating_script,
     first_with_gradients,
     goes_to_numpy,
     is_evaluated_as_a_whole,
@@ -88,7 +89,7 @@ from perflint.analysis.gradients.trained_after import (
     is_walked_again,
     trained_after,
 )
-from perflint.analysis.gradients.value_reads import read_for_values, walks_back_somewhere
+from perflint.analysis.gradients.value_reads import read_for_values, reads_texts_alone, walks_back_somewhere
 from perflint.analysis.gradients.walked_back import (
     goes_back,
     holds_walked_back,
@@ -149,6 +150,7 @@ __all__ = [
     "evaluated_by_callers",
     "evaluating_forwards",
     "evaluating_passes",
+    "evaluating_script",
     "first_taken",
     "first_with_gradients",
     "forward_behind",
@@ -214,6 +216,7 @@ __all__ = [
     "predicts",
     "read_for_values",
     "reads_number",
+    "reads_texts_alone",
     "run_by_helper",
     "runs_every_turn",
     "runs_given_model",

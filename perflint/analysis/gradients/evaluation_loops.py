@@ -367,3 +367,12 @@ def _passes_of(function: ast.FunctionDef | ast.AsyncFunctionDef, ctx: FileFacts)
 def predicts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is named for what a model says, and puts the model into evaluation mode to ask it."""
     return PREDICTS.search(function.name) is not None and any(evaluated(part) for part in walk(function))
+
+
+def evaluating_script(node: ast.Call, ctx: FileFacts) -> list[ast.AST]:
+    """The parts of a script without functions, at the first model that it puts into evaluation mode; else nothing."""
+    if not evaluated(node) or ctx.tree.function_of(node) is not None or ctx.tree.class_of(node) is not None:
+        return []
+    parts = script_parts(ctx)
+    calls = [part for part in parts if isinstance(part, ast.Call) and evaluated(part)]
+    return parts if calls and min(calls, key=lambda call: call.lineno) is node else []

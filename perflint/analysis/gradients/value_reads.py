@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.evaluated_calls import is_first_forward
 from perflint.analysis.gradients.evaluation_loops import is_evaluated_as_a_whole
 from perflint.analysis.gradients.in_reach import ASKING
+from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.gradients.results import Followed, forwards_read_by, has_no_graph, learns
 from perflint.analysis.gradients.ways_without import is_called_without_gradients, is_switched_off_by_some
 from perflint.finding import Heat
@@ -41,3 +43,10 @@ def read_for_values(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
             continue
         if not is_called_without_gradients(ctx.scope(forward), ctx):
             yield forward
+
+
+def reads_texts_alone(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a model runs on text after text in a program that walks nothing back, with gradients all the same."""
+    if ctx.role(node) != "texts" or ctx.grad_off(node) or walks_back_somewhere(ctx):
+        return False
+    return is_model_call(node, ctx) and is_first_forward(node, ctx)
