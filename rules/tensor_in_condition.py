@@ -89,16 +89,19 @@ class TensorInCondition(Rule):
         ]
         if not asked or works_on_host(asked[0], ctx):
             return
-        yield self.finding(
-            asked[0],
-            ctx,
-            message_of_decision(node, asked, ctx),
-            advice=advice_for_decision(node, asked[0], ctx),
-            fix=_fix(node, asked, ctx),
-            confidence=min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked)),
-            impact=impact_of_decision(asked[0], ctx),
-            block=first_of_block(asked[0], ctx),
-        )
+        sure = min(self.confidence, *(certainty_asked(leaf, ctx) or Confidence.LOW for leaf in asked))
+        for at, leaf in enumerate(asked):
+            if at == 0 or leaf.lineno > asked[at - 1].lineno:  # a finding for each line that waits
+                yield self.finding(
+                    leaf,
+                    ctx,
+                    message_of_decision(node, asked[at:], ctx),
+                    advice=advice_for_decision(node, leaf, ctx),
+                    fix=None if at else _fix(node, asked, ctx),
+                    confidence=sure,
+                    impact=impact_of_decision(leaf, ctx),
+                    block=first_of_block(leaf, ctx),
+                )
 
 
 def _fix(node: ast.AST, asked: list[ast.expr], ctx: Context) -> Fix | None:

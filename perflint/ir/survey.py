@@ -32,6 +32,7 @@ from perflint.ir.summary import (
 from perflint.ir.targets import names_in
 from perflint.syntax.bindings import set_attribute
 from perflint.syntax.literals import texts_of
+from perflint.syntax.qualnames import name_of
 from perflint.syntax.walk import children
 
 _DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
@@ -204,7 +205,8 @@ class _Surveyor(Importing):
         params = self.parameters(node.args)
         returns_annotation = self.annotation(node.returns)
         in_class_body = bool(cls) and owner == cls
-        qualname = f"{owner}.{node.name}" if in_class_body else f"{owner}.<locals>.{node.name}" if owner else node.name
+        name = name_of(node)
+        qualname = f"{owner}.{name}" if in_class_body else f"{owner}.<locals>.{name}" if owner else name
         qualname = self.fresh(qualname)
         facts = FunctionFacts(
             qualname,

@@ -2,7 +2,7 @@
 
 Python's own `__qualname__`, but a second function of a name (overloads, `if` and `else` variants, all those called `_`)
 gets a number: `convert~2`, as it has in summaries. What stands in it is `convert~2.<locals>.inner`. A class that is
-defined again keeps its name.
+defined again keeps its name. What `@overload` decorates only declares types: the function itself keeps the plain name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def qualnames(module: ast.Module) -> list[tuple[str, ast.AST]]:
     while waiting:
         node, owner = waiting.pop()
         if isinstance(node, _FUNCTIONS):
-            name = _fresh(f"{owner}{node.name}", taken)
+            name = _fresh(f"{owner}{name_of(node)}", taken)
             taken.add(name)
             found.append((name, node))
             owner = f"{name}.<locals>."
@@ -33,6 +33,17 @@ def qualnames(module: ast.Module) -> list[tuple[str, ast.AST]]:
         inner.reverse()
         waiting += inner
     return found
+
+
+def name_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The name of a function, `convert~overload` of what only declares one more type of `convert`."""
+    return f"{function.name}~overload" if any(map(_declares_type, function.decorator_list)) else function.name
+
+
+def _declares_type(decorator: ast.expr) -> bool:
+    """`@overload`, `@typing.overload`, `@torch.jit._overload`, `@torch.jit._overload_method`"""
+    name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+    return name in ("overload", "_overload", "_overload_method")
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -37,7 +37,8 @@ class Does(enum.Enum):
 class Hook(NamedTuple):
     """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
     device; `host` of those still on the host; `tensors` of those that are single tensors on the device, `modules` of
-    those that are modules there. By `contract` it is called by whoever trains with the class, not by a framework.
+    those that are modules there. By `contract` it is called by whoever trains with the class, not by a framework. Of
+    `given_tensors` that holds only for a method that is declared to take some.
     """
 
     heat: Heat
@@ -48,11 +49,15 @@ class Hook(NamedTuple):
     tensors: tuple[int, ...] = ()
     modules: tuple[int, ...] = ()
     contract: bool = False
+    given_tensors: bool = False
 
 
-def hooks(heat: Heat, role: Role, names: str, *, grad: bool = True, contract: bool = False) -> dict[str, Hook]:
+def hooks(
+    heat: Heat, role: Role, names: str, *, grad: bool = True, contract: bool = False, given_tensors: bool = False
+) -> dict[str, Hook]:
     """One hook under each of several names."""
-    return {name: Hook(heat, role, grad, contract=contract) for name in names.split()}
+    made = Hook(heat, role, grad, contract=contract, given_tensors=given_tensors)
+    return dict.fromkeys(names.split(), made)
 
 
 class Framework(NamedTuple):

@@ -73,6 +73,17 @@ SKORCH = Framework(
     frozenset({Does.STEPS, Does.ZEROES_GRAD, Does.TRANSFERS, Does.EVALUATES_WITHOUT_GRAD}),
 )
 
+#: A network gives the parameters of a distribution, and of a transformation that depends on something, on every step:
+#: who is given tensors is made there. https://docs.pytorch.org/docs/stable/distributions.html
+_DISTRIBUTION = {
+    **hooks(Heat.STEP, Role.TRAIN, "log_prob rsample sample entropy cdf icdf", contract=True),
+    **hooks(Heat.STEP, Role.TRAIN, "__init__", contract=True, given_tensors=True),
+}
+_TRANSFORM = {
+    **hooks(Heat.STEP, Role.TRAIN, "_call _inverse log_abs_det_jacobian", contract=True),
+    **hooks(Heat.STEP, Role.TRAIN, "__init__", contract=True, given_tensors=True),
+}
+
 #: Of torch's and PyG's own base classes, the methods that whoever trains with them calls on every step:
 #: https://pytorch.org/docs/stable/optim.html, https://pytorch-geometric.readthedocs.io/en/latest/tutorial/create_gnn.html
 CONTRACTS = {
@@ -80,6 +91,8 @@ CONTRACTS = {
     "MessagePassing": hooks(
         Heat.STEP, Role.TRAIN, "message aggregate update message_and_aggregate edge_update", contract=True
     ),
+    **dict.fromkeys(words("Distribution ExponentialFamily TransformedDistribution"), _DISTRIBUTION),
+    "Transform": _TRANSFORM,
     "LRScheduler": hooks(Heat.EPOCH, Role.TRAIN, "get_lr", grad=False, contract=True),
     "_LRScheduler": hooks(Heat.EPOCH, Role.TRAIN, "get_lr", grad=False, contract=True),
 }

@@ -261,6 +261,158 @@ _ZUKO = Package(
 )
 
 
+def _connected() -> inputs.Inputs:
+    """Nodes with edges and what is known of them; nodes by graph; dense graphs; triples of a knowledge graph."""
+    import torch
+
+    nodes, graph = torch.randn(12, 8), torch.arange(12) // 4
+    edges = torch.stack([torch.arange(12).repeat(2), torch.cat([torch.arange(12).roll(1), torch.arange(12).roll(3)])])
+    weight, marks, kinds = torch.rand(24), torch.rand(24, 8), torch.arange(24) % 2
+    place, charges = torch.rand(12, 3), torch.randint(1, 9, (12,))
+    yield nodes, edges
+    yield nodes, edges, weight
+    yield nodes, edges, marks
+    yield nodes, edges, kinds
+    yield nodes, edges, marks[:, :2].clamp(0, 1)
+    yield nodes, edges, marks, graph
+    yield nodes, nodes.flip(0), edges
+    yield nodes, place, edges
+    yield nodes, place, place, edges
+    yield nodes, edges, edges.flip(0)
+    yield nodes, edges, graph % 2, kinds
+    yield nodes, edges, kinds, marks
+    yield nodes, graph
+    yield torch.randn(2, 6, 8), (torch.rand(2, 6, 6) > 0.5).float()
+    yield charges, place, graph
+    yield graph, kinds[:12], graph.flip(0)
+    yield edges, edges
+    yield (torch.randn(2, 6, 8),)
+    yield (nodes,)
+
+
+def _layered(**options: Any) -> dict[str, Any]:
+    return {"in_channels": 8, "out_channels": 8, **options}
+
+
+def _of_nodes(name: str, part: str = "conv", **options: Any) -> Any:
+    """A layer around a small network."""
+
+    def make() -> Any:
+        import importlib
+
+        import torch
+
+        kind = getattr(importlib.import_module(f"torch_geometric.nn.{part}"), name)
+        width = {"EdgeConv": (16, 8), "NNConv": (8, 64)}.get(name, (8, 1 if part == "aggr" else 8))
+        return kind(nn=torch.nn.Linear(*width), **options) if part == "conv" else kind(torch.nn.Linear(*width))
+
+    return make
+
+
+_GRAPHS = Package(
+    parts=tuple(f"nn.{part}" for part in "conv aggr norm pool models dense kge attention".split()),
+    arguments={
+        **dict.fromkeys(("in_channels", "out_channels", "hidden_channels", "channels", "edge_dim"), 8),
+        **dict.fromkeys(("num_layers", "num_timesteps", "depth", "num_relations", "num_types", "dim", "groups"), 2),
+        **dict.fromkeys(("num_node_types", "num_edge_types", "heads", "num_clusters", "processing_steps"), 2),
+        **dict.fromkeys(("edge_type_emb_dim", "edge_attr_emb_dim", "kernel_size", "filter_size", "patch_size"), 2),
+        **dict.fromkeys(("alpha", "q"), 0.5),
+        "K": 2,
+        "k": 3,
+        "num_nodes": 12,
+        "max_num_elements": 6,
+        "aggrs": ["mean", "std"],
+        "first_aggr": True,
+    },
+    of_class={
+        "HypergraphConv": _layered(use_attention=False),
+        "PNAConv": _layered(aggregators=["mean", "max"], scalers=["identity", "amplification"]),
+        **{name: _of_nodes(name) for name in ("EdgeConv", "GINConv", "GINEConv")},
+        "NNConv": _of_nodes("NNConv", **_layered()),
+        "AttentionalAggregation": _of_nodes("AttentionalAggregation", "aggr"),
+    },
+    inputs=_connected,
+)
+
+
+def _inferred(guide: str, objective: str = "Trace_ELBO", **options: Any) -> Any:
+    """A regression whose weights are inferred: the loss and its gradients, as `SVI` has them in a step."""
+
+    def make() -> Any:
+        import pyro
+        import pyro.distributions as dist
+        import torch
+        from pyro.infer import autoguide
+
+        def model(points: Any, values: Any) -> None:
+            one = points.new_ones(())
+            weights = pyro.sample("weights", dist.Normal(0.0 * one, one).expand([2]).to_event(1))
+            spread = pyro.sample("spread", dist.LogNormal(0.0 * one, one))
+            with pyro.plate("data", len(points)):
+                pyro.sample("seen", dist.Normal(points @ weights, spread), obs=values)
+
+        return _differentiated(model, getattr(autoguide, guide)(model, **options), objective, pyro, torch)
+
+    return make
+
+
+def _mixed(objective: str) -> Any:
+    """A mixture, whose parts are enumerated or drawn."""
+
+    def make() -> Any:
+        import pyro
+        import pyro.distributions as dist
+        import torch
+        from pyro.infer import autoguide, config_enumerate
+
+        def model(points: Any, values: Any) -> None:
+            one = points.new_ones(())
+            shares = pyro.sample("shares", dist.Dirichlet(points.new_ones(2)))
+            places = pyro.sample("places", dist.Normal(0.0 * one, one).expand([2]).to_event(1))
+            with pyro.plate("data", len(points)):
+                part = pyro.sample("part", dist.Categorical(shares))
+                pyro.sample("seen", dist.Normal(places[..., part], one), obs=values)
+
+        guide = autoguide.AutoNormal(pyro.poutine.block(model, hide=["part", "seen"]))
+        return _differentiated(config_enumerate(model), guide, objective, pyro, torch)
+
+    return make
+
+
+def _differentiated(model: Any, guide: Any, objective: str, pyro: Any, torch: Any) -> Any:
+    class Trained(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.guide, self.loss = guide, getattr(pyro.infer, objective)()
+            pyro.clear_param_store()
+            # A guide makes its parameters when it is first called.
+            self.guide(torch.rand(24, 2), torch.rand(24))
+
+        def forward(self, points: Any, values: Any) -> Any:
+            return self.loss.loss_and_grads(model, self.guide, points, values)
+
+    return Trained()
+
+
+_PYRO = Package(
+    parts=("nn", "distributions.transforms"),
+    arguments={"input_dim": 2, "hidden_dims": [8], "count_bins": 4},
+    of_class={
+        **{
+            guide: _inferred(guide)
+            for guide in "AutoNormal AutoDiagonalNormal AutoMultivariateNormal AutoLowRankMultivariateNormal AutoDelta "
+            "AutoLaplaceApproximation AutoIAFNormal AutoStructured".split()
+        },
+        **{
+            objective: _inferred("AutoNormal", objective)
+            for objective in "TraceMeanField_ELBO TraceGraph_ELBO RenyiELBO EnergyDistance".split()
+        },
+        "Enumerated": _mixed("TraceEnum_ELBO"),
+    },
+    inputs=_placed,
+)
+
+
 #: By the name of the corpus: the package, and how its classes are made.
 FIRST_LOOKS: dict[str, tuple[str, Package]] = {
     "piq": ("piq", _PIQ),
@@ -270,4 +422,6 @@ FIRST_LOOKS: dict[str, tuple[str, Package]] = {
     "gpytorch": ("gpytorch", _GPYTORCH),
     "pytorch-optimizer": ("pytorch_optimizer", _PYTORCH_OPTIMIZER),
     "zuko": ("zuko", _ZUKO),
+    "torch-geometric": ("torch_geometric", _GRAPHS),
+    "pyro": ("pyro", _PYRO),
 }

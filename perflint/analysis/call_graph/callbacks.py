@@ -15,6 +15,7 @@ from perflint.analysis.evidence import (
     is_whole_run,
     last_name,
     looks_once,
+    says_tensor,
 )
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
@@ -81,19 +82,20 @@ class CallbackFinder:
         called = facts.in_class.rpartition(".")[2]
         if name in owner.hooks:
             base, hook = owner.hooks[name]
-            if hook.heat > Heat.ONCE:
+            is_so = not hook.given_tensors or any(says_tensor(param.annotation) for param in facts.params)
+            if hook.heat > Heat.ONCE and is_so:
                 owned = base.rpartition(".")[2]
                 what = f"{'an' if owned[:1] in 'AEIOU' else 'a'} {owned}'s {name}"
                 said = f", {FOR_EACH if hook.role is Role.INFER else BY_CONTRACT}" if hook.contract else ""
                 text = f"{called}.{name} ({what}{said})"
                 sure = Confidence.MEDIUM if hook.contract else Confidence.HIGH
                 self.functions[scope] = FunctionRoot(hook.heat, _role(hook), text, sure, last_resort=hook.contract)
-        elif name == "forward" and owner.is_module:
+        elif name in ("forward", "__call__") and owner.is_module:
             # Nothing of the project may call it (a library of models), yet its users do, every step.
             role, said = "forward", BY_CONTRACT
             if self._is_trained_otherwise(scope.path, facts.in_class, owner):
                 role, said = "infer", FOR_EACH
-            text = f"{called}.forward (an nn.Module's forward, {said})"
+            text = f"{called}.{name} (an nn.Module's {name}, {said})"
             self.functions[scope] = FunctionRoot(Heat.STEP, role, text, Confidence.MEDIUM, last_resort=True)
         elif owner.is_autograd and name in ("forward", "backward"):
             text = f"{called}.{name} (an autograd function's {name})"

@@ -414,9 +414,8 @@ def _unknown(call: _MethodCall) -> Kind:
         return call.arguments.at(0) or UNKNOWN
     placed = call.receiver.tag is Tag.UNKNOWN and call.receiver.place is not Place.UNKNOWN
     if call.name in tensors.TELLING_METHODS or (placed and call.name in _OF_TENSORS):
-        guess = tensor(
-            call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, origin=call.receiver.origin
-        )
+        origin = call.receiver.origin or Origin(Provenance.METHOD, call.name)
+        guess = tensor(call.receiver.place, device=call.receiver.device, certainty=Confidence.MEDIUM, origin=origin)
         return _tensor(call.on(guess)).at_most(Confidence.MEDIUM)
     is_mode = call.name == "eval" and call.arguments.exact and not len(call.arguments)
     if (is_mode or call.name in modules.MODULE_METHODS) and call.receiver.tag in (Tag.UNKNOWN, Tag.INSTANCE):

@@ -41,6 +41,8 @@ class Provenance(enum.IntEnum):
     PREPARED = 17
     #: How a function uses its parameter, and nothing else.
     USE = 18
+    #: A method of it that only tensors have, and nothing else; `name` is the method.
+    METHOD = 19
 
 
 class Origin(NamedTuple):

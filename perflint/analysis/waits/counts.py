@@ -7,7 +7,7 @@ import enum
 from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.names.refs import EXTERNAL_INSTANCE
+from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, Ref
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.waits.graph_sizes import looked_up, sparing
 from perflint.analysis.waits.host_work import in_forward
@@ -16,6 +16,7 @@ from perflint.analysis.waits.masks import selects_on_device
 from perflint.analysis.waits.reads import is_on_device, kind_on_device
 from perflint.ir.calls import argument, callee_name, keyword
 from perflint.torch_model import graphs, tensors
+from perflint.torch_model.frameworks import AUTOGRAD_FUNCTION
 
 _SHAPES = frozenset(name for name, wait in tensors.SYNC_METHODS.items() if wait is tensors.Wait.SHAPE)
 _CHECKS = frozenset(
@@ -105,7 +106,7 @@ def _of_name(name: str, target: str | None) -> Count | None:
 def _selected_backward(node: ast.Call, value: ast.expr | None, ctx: FileFacts) -> Counted | None:
     """`x.masked_scatter(mask, source)`, where the source is learned."""
     source = argument(node, 1 if value is not None and value not in node.args else 2, "source")
-    if value is None or source is None or ctx.grad_off(node):
+    if value is None or source is None or records_nothing(node, ctx):
         return None
     given = ctx.kind(source)
     types = {ctx.kind(node).dtype, ctx.kind(value).dtype, given.dtype}
@@ -116,9 +117,22 @@ def _selected_backward(node: ast.Call, value: ast.expr | None, ctx: FileFacts) -
     return None if kind_on_device(ctx.kind(node), node, ctx) is None else Counted(node, Count.IN_BACKWARD)
 
 
+def records_nothing(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether no graph is recorded where `node` runs, as gradients are off: also in an autograd function's own methods,
+    whose backward is written out.
+    """
+    if ctx.grad_off(node):
+        return True
+    function = ctx.tree.function_of(node)
+    cls = ctx.tree.class_of(function) if function is not None else None
+    if cls is None or function is None or function.name not in ("forward", "backward"):
+        return False
+    return AUTOGRAD_FUNCTION in ctx.inference.classes.library_bases(Ref(CLASS, ctx.path, ctx.tree.qualname(cls)))
+
+
 def _multiplied_backward(node: ast.Call, value: ast.expr | None, ctx: FileFacts) -> Counted | None:
     """`torch.prod(similarities, dim=0)` of floating numbers that a gradient is wanted for, as far as can be told."""
-    if value is None or ctx.grad_off(node):
+    if value is None or records_nothing(node, ctx):
         return None
     kind = ctx.kind(value)
     is_floating = kind.dtype is not None and kind.dtype.is_floating

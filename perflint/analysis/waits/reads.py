@@ -37,6 +37,8 @@ _ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
 _SCALER_READS = ("get_scale", "state_dict")
 READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS)
 _BACKWARD = ("backward", "manual_backward")
+#: What torch computes, of values that may be given from anywhere.
+_COMPUTED = (Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE, Provenance.MOVE, Provenance.METHOD)
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 
 
@@ -89,6 +91,8 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
     certainty = certainty_on_device(value, ctx)
     if name == "to" and not _goes_to_host(call, ctx):
         return None
+    if name in ("cpu", "to") and is_from(ctx.kind(value).origin, Provenance.METHOD):
+        certainty = None  # it is a tensor, and what is copied down may have been kept there
     if certainty is None and (given := ctx.given_on_route(value)) is not None and is_loss(*given):
         certainty = Confidence.MEDIUM
     if name in ("cpu", "to"):
@@ -292,7 +296,7 @@ def kind_on_device(kind: Kind, node: ast.expr, ctx: FileFacts) -> Confidence | N
     ):
         return Confidence.MEDIUM
     # What is moved to a place that nobody knows is moved to where the model is.
-    computed = is_from(kind.origin, Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE, Provenance.MOVE)
+    computed = is_from(kind.origin, *_COMPUTED)
     if kind.place is Place.UNKNOWN and computed and _is_trained_on(node, ctx):
         return Confidence.MEDIUM
     return None
