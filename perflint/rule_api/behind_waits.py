@@ -2,8 +2,9 @@
 a one: whoever mends them gains nothing.
 
 The wait that drains it may stand in the function's callers, or before in the function, where no rule tells of it: its
-value is wanted on the host. Where the same rule tells of it, in whatever file, the waits behind it are related places
-of that finding. What other rules tell of decides nothing: a rule by itself finds what it finds among all.
+value is wanted on the host. Where the same rule tells of it, in whatever file, or where nothing needs its value, the
+waits behind it are related places of its finding: whoever mends it alone gains nothing. What other rules tell of
+decides nothing: a rule by itself finds what it finds among all.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Behind(NamedTuple):
     places: frozenset[Hop] = frozenset()
     is_repeated: bool = False
     ahead: tuple[Span, ...] = ()
+    can_be_spared: bool = False
 
 
 def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind | None:
@@ -52,6 +54,7 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
         wait_of_call,
         works_between,
     )
+    from perflint.analysis.waits.sparable import can_be_spared
 
     places = drained_by_callers(node, ctx)
     if places:
@@ -64,7 +67,8 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
         return None
     called = wait_of_call(first, ctx)
     places = frozenset() if called is None else frozenset({called})
-    return Behind(finding.block, places, is_repeated=works_between(first, node, ctx))
+    spared = can_be_spared(first, ctx)
+    return Behind(finding.block, places, is_repeated=works_between(first, node, ctx), can_be_spared=spared)
 
 
 def _is_wait(finding: Finding, rule: Rule) -> bool:
@@ -93,7 +97,7 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
             yield finding
         elif (finding.code, wait.first) in repeated:
             yield replace(finding, block=repeated[finding.code, wait.first])
-        elif wait.first is not None and any(_covers(span, wait.first) for span in own_spans):
+        elif wait.can_be_spared or (wait.first is not None and any(_covers(span, wait.first) for span in own_spans)):
             yield finding
         else:
             own = sorted(place.line for place in wait.places if place.path == finding.path)

@@ -459,7 +459,10 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
         if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
             return annotated if passed.element is None else passed
-        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, origin=passed.origin)
+        # Callers of whom one made it and another was given it say nothing of where it is: it is handed in.
+        is_told = passed.place is not Place.UNKNOWN or not is_from(passed.origin, Provenance.CONSTRUCTOR)
+        origin = passed.origin if is_told else annotated.origin
+        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, origin=origin)
     if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
         return passed
     return annotated

@@ -1,0 +1,28 @@
+"""Which waits a program can do without, whatever rules are at work: nothing on the host needs what they wait for."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.waits.counts import counted_at
+from perflint.analysis.waits.exceptional import is_exceptional
+from perflint.analysis.waits.host_work import in_step, works_on_host
+from perflint.analysis.waits.next_reads import is_read_next
+from perflint.analysis.waits.numbers import device_number
+from perflint.analysis.waits.reads import device_read
+from perflint.analysis.waits.truth_tests import is_asked
+from perflint.analysis.waits.wanted_on_host import is_wanted_on_host
+
+
+def can_be_spared(wait: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a wait of a step is one that mending can remove: a count, a number or a test that stays on the device."""
+    if not in_step(wait, ctx) or works_on_host(wait, ctx) or is_exceptional(wait, ctx):
+        return False
+    if isinstance(wait, ast.Call) and (read := device_read(wait, ctx)) is not None:
+        return not is_wanted_on_host(wait, read, ctx)
+    if isinstance(wait, (ast.Call, ast.Subscript)) and counted_at(wait, ctx) is not None:
+        return not is_read_next(wait, ctx)
+    if isinstance(wait, (ast.Call, ast.Subscript, ast.Slice)) and device_number(wait, ctx) is not None:
+        return True
+    return isinstance(wait, ast.expr) and is_asked(wait, ctx)
