@@ -41,6 +41,8 @@ from perflint.torch_model import loaders
 #: How many containers deep the arguments of a call are told apart. A function that calls itself with `[x]` has no end
 #: of calls otherwise.
 _DEEPEST = 4
+#: A name that may stand for more functions than these is not followed.
+_MOST_CHOICES = 4
 #: `batches.__next__()`, and `batches.next()` as iterators of loaders had it.
 _NEXT = frozenset({"__next__", "next"})
 #: What of libraries goes through an iterable, and gives its elements with something beside them or in groups.
@@ -78,7 +80,9 @@ class Calls:
             if not (base.tag in (Tag.FUNCTION, Tag.CLASS) and not base.path):
                 if func.attr in _NEXT and not len(arguments) and self._is_iterator(base, func):
                     return self._taken(base, func.value)
-                return self.method(base, func.attr, arguments, self._written(node))
+                made = self.method(base, func.attr, arguments, self._written(node))
+                several = self._one_of_several(func, arguments, frame) if made is UNKNOWN and base.path else None
+                return several or made
         if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
             name = node.args[1]
             base = self.inference.eval(node.args[0], frame)
@@ -103,8 +107,22 @@ class Calls:
         if callee.qualified == "builtins.type" and not callee.path and len(node.args) == 1:
             made = self.inference.eval(node.args[0], frame)
             return Kind(Tag.CLASS, qualified=made.qualified, path=made.path) if made.path else UNKNOWN
+        if not callee.known or (callee.tag is Tag.FUNCTION and not callee.qualified):
+            one_of = self._one_of_several(func, arguments, frame)
+            if one_of is not None:
+                return one_of
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
         return self.value(callee, arguments, default)
+
+    def _one_of_several(self, func: ast.expr, arguments: Arguments, frame: Frame | None) -> Kind | None:
+        """What is common to the results of those that a name may stand for: `loss = cross_entropy if hard else mse`."""
+        made = [arm for origin in self.inference.origins(func) for arm in _arms(origin)]
+        if not 1 < len(made) <= _MOST_CHOICES:
+            return None
+        function = self.inference.tree.function_of(func)
+        here = [frame if self.inference.tree.function_of(item) is function else None for item in made]
+        kinds = [self.inference.eval(item, where) for item, where in zip(made, here)]
+        return join(self.value(kind, arguments) for kind in kinds) if all(kind.known for kind in kinds) else None
 
     def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
         """`next(iterator)`, or a default: None where there is no more says that it may be None."""
@@ -380,6 +398,10 @@ def _if_taken_apart(results: list[Kind]) -> Kind:
     if not whole or len({len(kind.items) for kind in tuples}) != 1:
         return UNKNOWN
     return UNKNOWN.but(items=join(tuples).items)
+
+
+def _arms(node: ast.expr) -> list[ast.expr]:
+    return [*_arms(node.body), *_arms(node.orelse)] if isinstance(node, ast.IfExp) else [node]
 
 
 def _is_super(node: ast.expr) -> bool:

@@ -273,6 +273,8 @@ class Classes:
                 return found
         if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:
             return base
+        if base.tag is Tag.CLASS and name in modules.FACTORY_METHODS and self.library_bases(cls):
+            return base  # `Encoder.from_pretrained(path)` makes one, as calling the class does
         if name == "__class__" and base.tag is not Tag.CLASS:
             return Kind(Tag.CLASS, qualified=base.qualified, path=base.path)
         if name == "apply" and base.tag is Tag.CLASS and AUTOGRAD_FUNCTION in self.library_bases(cls):
@@ -383,8 +385,9 @@ class Classes:
                 method = self._method_of(owner, name) if owner.kind == CLASS else None
                 if method is not None:
                     found = self.inference.calls.run(method, arguments, base)
-                    if not found.known and base.tag is Tag.MODULE and found.tag is not Tag.NEVER:
-                        return methods.module_result(base, arguments)
+                    is_open = not found.known or (found.tag is Tag.SEQUENCE and found.element is UNKNOWN)
+                    if is_open and not found.items and base.tag is Tag.MODULE and found.tag is not Tag.NEVER:
+                        return methods.module_result(base, arguments)  # whatever it is, and a tuple of whatever
                     return self._handed(found, base, arguments)
         return None
 

@@ -36,6 +36,7 @@ _MOVES = tensors.TO_DEVICE_METHODS | {"to", "cpu", "pin_memory"}
 #: What is called of something that was moved, whatever it is, is called of a tensor by these.
 _OF_TENSORS = (tensors.FRESH_METHODS | tensors.VIEW_METHODS) - {"values", "indices"}
 _ARRAY_REDUCTIONS = frozenset("mean sum std var max min prod any all argmax argmin ptp".split())
+_OF_KEYS = frozenset(dir(str))
 _VIEWS = frozenset({"items", "keys", "values", "get", "pop", "copy", "setdefault", "update", "popitem"})
 
 
@@ -55,6 +56,8 @@ def method(receiver: Kind, name: str, arguments: Arguments, written: str = "") -
     """The result of `receiver.name(...)`. `written` is the text of the first argument."""
     if receiver.tag is Tag.NUMBER:
         return NUMBER
+    if receiver.tag is Tag.TENSOR and receiver.certainty is Confidence.LOW and name not in _OF_KEYS:
+        receiver = receiver.but(certainty=Confidence.MEDIUM)  # one of a batch may be a key, which has no such method
     call = _MethodCall(receiver, name, arguments, written)
     return _METHODS.get(receiver.tag, _unknown)(call)
 
@@ -107,10 +110,7 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
 
 def _tensor(call: _MethodCall) -> Kind:
     if call.name in _MOVES:
-        made = transfers.transfer(call.receiver, call.name, call.arguments, call.written)
-        # One of a batch may be a key of it, but no key is moved.
-        is_part = call.receiver.certainty is Confidence.LOW and made.place is not Place.UNKNOWN
-        return made.but(certainty=Confidence.MEDIUM) if is_part else made
+        return transfers.transfer(call.receiver, call.name, call.arguments, call.written)
     if call.name in ("item", "equal", "allclose", "is_nonzero"):
         return NUMBER
     if call.name == "numpy":

@@ -127,6 +127,8 @@ def index(kind: Kind, key: int | str | None, *, is_slice: bool = False, by: Kind
     if kind.tag is Tag.TENSOR:
         if Tag.NEVER is by.tag:
             return NEVER
+        if kind.certainty is Confidence.LOW and not isinstance(key, str):
+            kind = kind.but(certainty=Confidence.MEDIUM)  # of what may be a key, nobody takes a letter
         return kind.but(fresh=by.is_tensor, rank=_indexed(kind.rank, key, by, is_slice=is_slice), optional=False)
     if kind.tag in (Tag.BATCH, Tag.OUTPUT):
         if is_slice:
