@@ -28,9 +28,12 @@ from perflint.torch_model.names import canonical
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from perflint.analysis.call_graph.edges import Edge
     from perflint.analysis.values import Inference, Kind
     from perflint.analysis.values.frames import Frame
 
+#: Through so many calls of a way values are followed.
+_LONGEST_WAY = 8
 Asked = TypeVar("Asked", bound=ast.AST)
 Answer = TypeVar("Answer")
 
@@ -400,12 +403,30 @@ def _spans(statement: ast.stmt, node: ast.AST) -> bool:
 
 
 def _frame_on_route(function: ast.AST, facts: FileFacts) -> Frame | None:
-    """The call that a function has its heat from, where it is one of several and known by what it gives."""
+    """The call that a function has its heat from, where it is one of several, or that is made in such a call. Of each
+    function on the way the parameters are what the one before gives them.
+    """
     from perflint.analysis.values.frames import Frame  # loaded with all that it takes to tell what values are
 
     assert isinstance(function, FUNCTIONS)
     scope = facts.own_scope(function)
     edge = facts.program.hottest_call(scope)
-    if edge is None or edge.callback or edge.index < 0 or edge.stands_in or len(facts.program.callers(scope)) < 2:
+    if edge is None or edge.callback or edge.index < 0:
         return None
-    return Frame(function, facts.inference.parameters.given_by(edge, function))
+    before = _frame_before(edge, scope, facts)
+    if before is None and len(facts.program.callers(scope)) < 2:
+        return None
+    return Frame(function, facts.inference.parameters.given_by(edge, function, before))
+
+
+def _frame_before(edge: Edge, scope: Scope, facts: FileFacts) -> Frame | None:
+    """The call that the caller has its heat from. A way that comes back to where it was is not gone."""
+    seen, caller = {scope}, edge.caller
+    while (earlier := facts.program.hottest_call(caller)) is not None:
+        if caller in seen or len(seen) > _LONGEST_WAY:
+            return None
+        seen.add(caller)
+        caller = earlier.caller
+    there = facts.at(edge.caller.path)
+    node = there.inference.classes.function_node(edge.caller.function) if there is not None else None
+    return there.once(_frame_on_route, node) if there is not None and isinstance(node, FUNCTIONS) else None

@@ -468,6 +468,10 @@ class Resolver:
         """The class and its bases, depth first, library bases as `EXTERNAL`."""
         return self.hierarchy.mro(cls)
 
+    def below(self, cls: Ref) -> Refs:
+        """The project's classes that derive from a class, in any number of steps."""
+        return tuple(self.hierarchy.below(cls))
+
     def base_names(self, cls: Ref) -> tuple[str, ...]:
         """Dotted names of all library bases; for project classes their own last names too."""
         return tuple(ref.name for ref in self.mro(cls))

@@ -140,6 +140,7 @@ RESOLVER: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "method": (_ref, _plain),
     "base_names": (_ref,),
     "offered": (_plain,),
+    "below": (_ref,),
 }
 METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "elements": (_plain, _scope, _plain),

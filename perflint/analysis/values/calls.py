@@ -343,7 +343,7 @@ class Calls:
 
     def _returned(self, number: int, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         if self._is_left_open(function):
-            return UNKNOWN  # what the classes below return
+            return self._promised(function)  # what the classes below return
         node = self.classes.function_node(function.name)
         if node is None:
             return UNKNOWN
@@ -363,12 +363,16 @@ class Calls:
         return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found
 
     def _is_left_open(self, function: Ref) -> bool:
-        """Whether a method is left to the classes below, and no annotation says what they return."""
+        """Whether a method is left to the classes below."""
         summary = self.inference.program.summaries.get(function.path)
         facts = summary.functions.get(function.name) if summary is not None else None
-        if facts is None or not facts.in_class or facts.returns or facts.returns_annotation:
-            return False
-        return is_abstract(facts)
+        return facts is not None and bool(facts.in_class) and not facts.returns and is_abstract(facts)
+
+    def _promised(self, function: Ref) -> Kind:
+        """What the annotation of such a method says that they return."""
+        node = self.classes.function_node(function.name)
+        returns = node.returns if isinstance(node, FUNCTIONS) else None
+        return UNKNOWN if returns is None else self.inference.annotated(returns)
 
     def _result(self, node: ast.expr | None, frame: Frame) -> Kind:
         if node is None:

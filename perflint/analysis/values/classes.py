@@ -45,6 +45,8 @@ _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 _OUTPUT_BASES = ("ModelOutput", "BaseOutput")
 #: The name of a class that is looked up by text in the module at a kind's path.
 _ANY = "<any>"
+#: So many classes below tell what their base leaves to them.
+_MOST_BELOW = 8
 _UNIFORM = ({Tag.MODULE}, {Tag.INSTANCE}, {Tag.DATASET})
 
 
@@ -269,8 +271,13 @@ class Classes:
                 found = promises.library_instance(kept) if kept else None
             else:
                 found = self._own_member(owner, name, base)
-            if found is not None:
+            if found is not None and (found.tag is not Tag.NONE or base.tag is Tag.CLASS):
                 return found
+            if found is not None:
+                return self._given_below(cls, name, base) or found
+        below = self._given_below(cls, name, base)
+        if below is not None:
+            return below
         if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:
             return base
         if base.tag is Tag.CLASS and name in modules.FACTORY_METHODS and self.library_bases(cls):
@@ -280,6 +287,23 @@ class Classes:
         if name == "apply" and base.tag is Tag.CLASS and AUTOGRAD_FUNCTION in self.library_bases(cls):
             return Kind(Tag.FUNCTION, qualified=f"{base.qualified}.{name}", path=base.path)
         return None
+
+    def _given_below(self, cls: Ref, name: str, base: Kind) -> Kind | None:
+        """What the classes below give an attribute that a base leaves to them: by None, or by not speaking of it."""
+        program = self.inference.program
+        if cls.path not in program.summaries or base.tag is Tag.CLASS:
+            return None
+        kinds: list[Kind] = []
+        for child in program.resolver.below(cls):
+            facts = program.summaries[child.path].classes[child.name]
+            other = self.inference.at(child.path) if name in facts.attributes else None
+            found = other.classes.attributes.here(child, name) if other is not None else None
+            if found is not None and found.tag is not Tag.NONE:
+                kinds.append(found)
+            if len(kinds) == _MOST_BELOW:
+                break
+        made = join(kinds)
+        return placed(self._inside(made, base), base) if made.known else None
 
     def _own_member(self, owner: Ref, name: str, base: Kind) -> Kind | None:
         method = self._method_of(owner, name)

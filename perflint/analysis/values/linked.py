@@ -30,6 +30,8 @@ class Names(Protocol):
 
     def offered(self, path: str) -> Refs: ...
 
+    def below(self, cls: Ref) -> Refs: ...
+
 
 class AllFiles(Protocol):
     """What is asked of all files at once: `perflint.analysis.program_facts.Whole`."""

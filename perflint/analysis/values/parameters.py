@@ -48,6 +48,7 @@ from perflint.torch_model import frameworks
 
 if TYPE_CHECKING:
     from perflint.analysis.call_graph.edges import Edge
+    from perflint.analysis.values.frames import Frame
 
 #: Kinds that say little of what other callers pass.
 _WEAK = frozenset({Tag.NUMBER, Tag.STRING, Tag.NONE, Tag.SEQUENCE, Tag.MAPPING, Tag.FUNCTION, Tag.CLASS, Tag.INSTANCE})
@@ -391,10 +392,12 @@ class Parameters:
             return False
         return called_name(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
-    def argument(self, edge: Edge, function: FunctionNode, name: str) -> Kind | None:
-        """What a call passes for a parameter of a function of this file; None where it does not."""
-        other = self.inference.at(edge.caller.path)
-        return UNKNOWN if other is None else other.parameters.argument_at(edge, name, self.place_of(function, name))
+    def argument(self, edge: Edge, function: FunctionNode, name: str, frame: Frame | None = None) -> Kind | None:
+        """What a call passes for a parameter of a function of this file, in one call of its own function where a frame
+        says which; None where it does not.
+        """
+        other, place = self.inference.at(edge.caller.path), self.place_of(function, name)
+        return UNKNOWN if other is None else other.parameters.argument_at(edge, name, place, frame)
 
     def place_of(self, function: FunctionNode, name: str) -> int:
         """The position by which a parameter is passed; negative where it has none."""
@@ -404,7 +407,7 @@ class Parameters:
             names = names[1:]
         return names.index(name) if name in names else -1
 
-    def argument_at(self, edge: Edge, name: str, place: int) -> Kind | None:
+    def argument_at(self, edge: Edge, name: str, place: int, frame: Frame | None = None) -> Kind | None:
         """What a call of this file passes by a name, or at a place that is not negative; None where it does not."""
         call = self._calls.of(edge)
         if call is None:
@@ -412,7 +415,7 @@ class Parameters:
         node = argument_of(call, name, place)
         if node is None:
             return None
-        return UNKNOWN if isinstance(node, ast.Starred) else self.inference.eval(node, None)
+        return UNKNOWN if isinstance(node, ast.Starred) else self.inference.eval(node, frame)
 
     def node_at(self, edge: Edge, name: str, place: int) -> ast.expr | None:
         """The same as it is written; None where that is not plain to see."""
@@ -420,14 +423,14 @@ class Parameters:
         node = argument_of(call, name, place) if call is not None else None
         return None if isinstance(node, ast.Starred) else node
 
-    def given_by(self, edge: Edge, function: FunctionNode) -> OnDemand:
+    def given_by(self, edge: Edge, function: FunctionNode, frame: Frame | None = None) -> OnDemand:
         """What one call gives the parameters of a function of this file, but for its receiver."""
         args = function.args
         is_method = class_around(function, self.inference) is not None and not _decorated(function, "staticmethod")
         items = {item.arg: item for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)[is_method:]}
 
         def given(item: ast.arg) -> Kind:
-            found = self.argument(edge, function, item.arg)
+            found = self.argument(edge, function, item.arg, frame)
             if found is None:
                 value = default_of(function, item.arg)
                 found = UNKNOWN if value is None else self.inference.eval(value, None)
