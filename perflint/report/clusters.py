@@ -1,7 +1,7 @@
 """One defect, one finding: what has one cause is printed once, with the other places as related ones.
 
-Every format prints the findings of one block once, what is the same in several branches, neighbouring findings of one
-rule, and findings of two rules at one expression: what a finding is does not hang on who reads it.
+Every format prints the findings of one block once, and what is the same in several branches. Formats for people also
+put neighbouring findings of one rule together, and findings of two rules at one expression.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Copies of code: what is found in one of them is found in all, which is one finding with the other files as places.
 
-Every format prints one finding for identical files, and one for identical functions.
+Every format prints one finding for identical files. Formats for people also print one for identical functions.
 """
 
 from __future__ import annotations

@@ -67,10 +67,11 @@ def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bo
     kept = [group for group in groups if group[0].impact >= least or any(map(_costs_much, group))]
     kept_ids = set(map(id, kept))
     hidden = [group for group in groups if id(group) not in kept_ids]
-    everything = _joined([*kept, *hidden], copies) if hidden and not counting else groups
+    is_joined = output_format in FOR_PEOPLE and not counting
+    everything = _joined([*kept, *hidden], copies) if hidden and is_joined else groups
     if _sort(layout, output_format) == "impact":
         kept = _worst_first(kept)
-    if not counting:
+    if is_joined:
         kept = _joined(kept, copies)
     notes = list(report.notes)
     if hidden:
