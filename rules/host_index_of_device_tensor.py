@@ -66,7 +66,7 @@ class HostIndexOfDeviceTensor(Rule):
             ctx,
             f"Indexing `{ctx.text(node.value)}` with the host index `{ctx.text(copy.data)}` {ctx.heat(node).phrase}: "
             "the copy of the index synchronizes.",
-            advice=_advice(copy.data, ctx),
+            advice=_advice(node, copy.data, ctx),
             fix=index_there(node, copy.data, ctx),
             confidence=copy.certainty,
             impact=min(self.impact, impact_at(node, ctx)),
@@ -74,15 +74,22 @@ class HostIndexOfDeviceTensor(Rule):
         )
 
 
-def _advice(index: ast.expr, ctx: Context) -> str:
+def _advice(node: ast.Subscript, index: ast.expr, ctx: Context) -> str:
     kept = index.value if isinstance(index, ast.Subscript) else index
     if isinstance(kept, ast.Attribute) and is_name(kept.value, "self") and ctx.kind(kept.value).tag is Tag.MODULE:
         return f"Register `{ctx.text(kept)}` as a buffer of index tensors: it moves to the device with the module."
-    if counts_up_by_one(index, ctx):
+    if counts_up_by_one(index, ctx) and _is_alone(node, index, ctx):
         return f"`{ctx.text(index)}` counts up by one: select with a slice, which copies nothing."
     if is_read_on_host(index, ctx):
         return f"Select with a copy of `{ctx.text(index)}` on the device, made once: the host reads it as well."
     return f"Create `{ctx.text(index)}` on the device, or move it there once, before the loop."
+
+
+def _is_alone(node: ast.Subscript, index: ast.expr, ctx: Context) -> bool:
+    """Whether no other index of places stands beside: two such are paired, which a slice is not."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    others = [part for part in parts if part is not index and not isinstance(part, (ast.Slice, ast.Constant))]
+    return all(ctx.kind(part).tag is Tag.NUMBER for part in others)
 
 
 def _first_use(index: ast.expr, ctx: Context) -> ast.Subscript | None:

@@ -385,3 +385,13 @@ def test_an_index_that_the_host_reads_stays_there(
     (one,) = found(PICKED.format(body="\n        ".join(body)), "TPL114", tmp_path, monkeypatch)
 
     assert advised in one.advice
+
+
+@pytest.mark.parametrize(("beside", "advised"), [(":", "slice"), ("points.argmax(1)", "Create `at` on the device")])
+def test_a_range_beside_another_index_of_places_is_no_slice(
+    beside: str, advised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PICKED.format(body="at = torch.arange(0, 4)").replace("points[at]", f"points[at, {beside}]")
+    (one,) = found(text, "TPL114", tmp_path, monkeypatch)
+
+    assert advised in one.advice

@@ -13,7 +13,6 @@ from perflint.analysis.values.class_attributes import ClassAttributes
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.given_fields import GivenFields
 from perflint.analysis.values.kind import (
-    NEVER,
     NUMBER,
     UNKNOWN,
     Device,
@@ -21,12 +20,12 @@ from perflint.analysis.values.kind import (
     Place,
     Tag,
     join,
-    leaf_place,
     mapping,
     same_place,
 )
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance, is_from
+from perflint.analysis.values.placing import placed, put_module
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name
 from perflint.ir.summary import MODULE, Value
@@ -425,7 +424,7 @@ class Classes:
         if base.tag is not Tag.MODULE:
             return kind
         place, device = methods.result_place(base, list(arguments.kinds()))
-        return _replace_module(kind, place, device)
+        return put_module(kind, place, device)
 
     def call_super(self, func: ast.Attribute, arguments: Arguments) -> Kind:
         """`super().name(...)`."""
@@ -483,24 +482,3 @@ def _may_be_device(value: Value) -> bool:
 def _context() -> Kind:
     """What the first parameter of an autograd function's forward is."""
     return UNKNOWN
-
-
-def placed(kind: Kind, base: Kind) -> Kind:
-    """An attribute of a module whose place is known is there too."""
-    if base.tag is Tag.MODULE and base.place not in (Place.UNKNOWN, Place.MODULE):
-        return _replace_module(kind, base.place, base.device)
-    return kind
-
-
-def _replace_module(kind: Kind, place: Place, device: Device | None) -> Kind:
-    """`kind` with what is on the module's device put at `place`."""
-    if place in (Place.UNKNOWN, Place.MODULE) or kind.tag is Tag.NEVER or kind == NEVER:
-        return kind
-    changes: dict[str, object] = {}
-    if kind.place is Place.MODULE:
-        changes = {"place": place, "device": device}
-    if kind.element is not None and leaf_place(kind.element) is Place.MODULE:
-        changes["element"] = _replace_module(kind.element, place, device)
-    if kind.items:
-        changes["items"] = tuple((key, _replace_module(item, place, device)) for key, item in kind.items)
-    return kind.but(**changes) if changes else kind

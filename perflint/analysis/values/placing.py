@@ -1,0 +1,26 @@
+"""What a module holds lies where the module does."""
+
+from __future__ import annotations
+
+from perflint.analysis.values.kind import NEVER, Device, Kind, Place, Tag, leaf_place
+
+
+def placed(kind: Kind, base: Kind) -> Kind:
+    """An attribute of a module whose place is known is there too."""
+    if base.tag is Tag.MODULE and base.place not in (Place.UNKNOWN, Place.MODULE):
+        return put_module(kind, base.place, base.device)
+    return kind
+
+
+def put_module(kind: Kind, place: Place, device: Device | None) -> Kind:
+    """`kind` with what is on the module's device put at `place`."""
+    if place in (Place.UNKNOWN, Place.MODULE) or kind.tag is Tag.NEVER or kind == NEVER:
+        return kind
+    changes: dict[str, object] = {}
+    if kind.place is Place.MODULE:
+        changes = {"place": place, "device": device}
+    if kind.element is not None and leaf_place(kind.element) is Place.MODULE:
+        changes["element"] = put_module(kind.element, place, device)
+    if kind.items:
+        changes["items"] = tuple((key, put_module(item, place, device)) for key, item in kind.items)
+    return kind.but(**changes) if changes else kind
