@@ -45,11 +45,14 @@ def layer_norm(root: ast.Call, ctx: FileFacts) -> tuple[ast.expr, int] | None:
     scaled = _scaled_by(root, ctx) if moment is not None else None
     if moment is None or scaled is None or not (moment.dim == -1 or (moment.dim == 1 and _is_of_pictures(root, ctx))):
         return None
-    centered = _centered(scaled, moment.dim, ctx)
+    # The gain may come before: `gain * (x - mean) / sqrt(var + eps)`.
+    is_product = isinstance(scaled, ast.BinOp) and isinstance(scaled.op, ast.Mult)
+    factors = [scaled.left, scaled.right] if is_product else [scaled]  # type: ignore[attr-defined]
+    centered = next((found for one in factors if (found := _centered(one, moment.dim, ctx)) is not None), None)
     if centered is None or _is_wanted_for_more(root, ctx):
         return None
     source = moment.of if moment.centered else _centered(moment.of, moment.dim, ctx)
-    if source is None or not (_same(source, centered, ctx) or _same(source, scaled, ctx)):
+    if source is None or not any(_same(source, one, ctx) for one in (centered, *factors)):
         return None
     return plain(centered), moment.dim
 
