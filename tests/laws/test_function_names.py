@@ -61,4 +61,5 @@ def test_fixtures(folder: str) -> None:
 def test_what_is_defined_again_gets_a_number() -> None:
     functions, told = names(AGAIN)
     assert functions == told
-    assert {"size~2.<locals>.inner~2.<locals>.deep", "Net.width~2.<locals>.note", "Net.width~3", "_~4"} <= functions
+    assert {"size.<locals>.inner~2.<locals>.deep", "Net.width~2.<locals>.note", "Net.width~3", "_~4"} <= functions
+    assert "size~overload" in functions

@@ -70,16 +70,41 @@ def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> 
     return tuple(item for item in definitions if item in moving or item not in left)
 
 
+def moves_items_where_it_can(store: Definition, use: ast.expr, tree: Tree) -> bool:
+    """`if use_cuda: for i in range(len(data)): data[i] = data[i].cuda()`, and the same in a `try` that leaves what
+    cannot be moved as it is. Not for a `use` in the statement itself: that is of what is not moved yet.
+    """
+    value = store.value
+    if tree.statement_of(use) is tree.statement_of(store.node):
+        return False
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
+        return False
+    guarded, loops = False, 0
+    for outer in tree.ancestors(store.node):
+        loops += isinstance(outer, ast.For)
+        if loops == 2 or isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):  # over the parts, over batches
+            break
+        if isinstance(outer, ast.If):
+            if not _asks_for_machine(outer.test):
+                return False
+            guarded = True
+        elif isinstance(outer, ast.Try):
+            if not all(isinstance(item, ast.Pass) for handler in outer.handlers for item in handler.body):
+                return False
+            guarded = True
+    return guarded
+
+
 def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
     moved = _moved(definition.value) if definition.binding is Binding.ASSIGN else None
     if moved is None or moved.id != definition.name:
         return False
     branch = tree.parent(definition.node)
-    if not isinstance(branch, ast.If):
-        return False
-    return any(
-        OF_MACHINE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(branch.test)
-    )
+    return isinstance(branch, ast.If) and _asks_for_machine(branch.test)
+
+
+def _asks_for_machine(test: ast.expr) -> bool:
+    return any(OF_MACHINE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(test))
 
 
 def _moved(value: ast.expr | None, methods: tuple[str, ...] = _MOVES) -> ast.Name | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.analysis.values import promises
+from perflint.analysis.values.displays import moves_items_where_it_can
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, join
 from perflint.finding import Confidence
@@ -60,7 +61,10 @@ class Filling:
     def with_new_items(self, node: ast.Name, kind: Kind, frame: Frame | None, *, empty: bool) -> Kind:
         """`for k in batch: batch[k] = batch[k].to(device)` moves the whole batch. What was `empty` holds no more."""
         stores, through = self._inference.flow.item_stores(node)
-        if not stores or (through and not empty):
+        if not stores:
+            return kind
+        tree = self._inference.tree
+        if through and not empty and not all(moves_items_where_it_can(item, node, tree) for item in stores):
             return kind
         made = join(self._inference.definition_kind(item, frame) for item in stores)
         before = kind
