@@ -63,7 +63,5 @@ WAITING: Mapping[str, tuple[tuple[str, int], ...]] = {
         (),
     ),
 }
-#: A sparse matrix of torch_sparse: its parts are where what it is made of is.
-SPARSE = words("torch_sparse.SparseTensor torch_sparse.tensor.SparseTensor torch_geometric.typing.SparseTensor")
 #: The names of the functions that make the host wait.
 WAITING_NAMES = frozenset(name.rpartition(".")[2] for name in WAITING)
