@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from perflint.analysis.call_graph.compiled_code import asks_for_tracing, compiled_at, is_compile_call
+from perflint.analysis.call_graph.compiled_code import compiled_at, is_compile_call
 
 __all__ = [
-    "asks_for_tracing",
     "compiled_at",
     "is_compile_call",
 ]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.effects.kept_by_calls import kept_by_call
-from perflint.analysis.gradients.carried import GRAPH_CARRIERS, carries_graph, may_carry_graph
-from perflint.analysis.gradients.drawn_anew import draws_anew
+from perflint.analysis.gradients.carried import carries_graph, may_carry_graph
 from perflint.analysis.gradients.escaping import (
     grows_argument,
     handed_out,
@@ -12,7 +11,7 @@ from perflint.analysis.gradients.escaping import (
     made_from_forwards,
     shown_as_text,
 )
-from perflint.analysis.gradients.evaluated_calls import is_first_forward, may_evaluate, only_evaluates
+from perflint.analysis.gradients.evaluated_calls import may_evaluate, only_evaluates
 from perflint.analysis.gradients.evaluating_callers import evaluated_by_callers
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
@@ -22,35 +21,24 @@ from perflint.analysis.gradients.evaluation_loops import (
     evaluating_script,
     first_with_gradients,
     goes_to_numpy,
-    is_evaluated_as_a_whole,
     is_volatile,
     predicts,
-    script_parts,
     stands_in_training,
     tells_of_modes,
 )
 from perflint.analysis.gradients.forwards import (
-    CHANGES,
-    DRAWS,
-    FORWARD_METHODS,
     arguments,
-    arguments_by_name,
     is_forward,
     is_given_counts,
     is_method_of_values,
-    is_pure,
-    only_shapes,
 )
 from perflint.analysis.gradients.fused import cannot_be_fused, is_over_few_tensors
 from perflint.analysis.gradients.helper_forwards import (
     Behind,
     forward_behind,
-    is_changed,
     runs_every_turn,
-    runs_given_model,
 )
 from perflint.analysis.gradients.in_reach import (
-    ASKING,
     gradients_in_reach,
     has_fast_path,
     is_scripted,
@@ -61,26 +49,20 @@ from perflint.analysis.gradients.in_reach import (
 )
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
-    is_loss_function,
-    is_loss_name,
     is_model_call,
-    is_of_the_host,
-    makes_instance,
     may_differentiate,
     name_of_whole,
     runs_network,
 )
 from perflint.analysis.gradients.module_sizes import holds_nothing
-from perflint.analysis.gradients.number_uses import becomes_text, reads_number
+from perflint.analysis.gradients.number_uses import becomes_text
 from perflint.analysis.gradients.optimized import steps_no_model
 from perflint.analysis.gradients.own_steps import trains_itself
 from perflint.analysis.gradients.results import (
     Followed,
     forwards_behind,
-    forwards_read_by,
     has_no_graph,
     learns,
-    may_hold_parameters,
     switches_itself,
 )
 from perflint.analysis.gradients.trained_after import (
@@ -89,7 +71,7 @@ from perflint.analysis.gradients.trained_after import (
     is_walked_again,
     trained_after,
 )
-from perflint.analysis.gradients.value_reads import read_for_values, reads_texts_alone, walks_back_somewhere
+from perflint.analysis.gradients.value_reads import read_for_values, reads_texts_alone
 from perflint.analysis.gradients.walked_back import (
     goes_back,
     holds_walked_back,
@@ -102,10 +84,8 @@ from perflint.analysis.gradients.walked_back import (
 from perflint.analysis.gradients.walks_elsewhere import walks_back_elsewhere
 from perflint.analysis.gradients.ways_without import (
     is_called_without_gradients,
-    is_switched_off_by_some,
 )
 from perflint.analysis.gradients.zeroed import (
-    has_written_gradients,
     is_idle,
     zeroes_by_default,
     zeroes_gradients,
@@ -126,18 +106,12 @@ from perflint.analysis.values.own_tensors import has_own_tensors
 from perflint.analysis.values.single_operations import single_operation
 
 __all__ = [
-    "ASKING",
-    "CHANGES",
-    "DRAWS",
-    "FORWARD_METHODS",
-    "GRAPH_CARRIERS",
     "Behind",
     "CompiledAround",
     "CompiledHandle",
     "Followed",
     "ItemReads",
     "arguments",
-    "arguments_by_name",
     "asks_for_gradients",
     "becomes_text",
     "called_uncompiled",
@@ -145,7 +119,6 @@ __all__ = [
     "carries_graph",
     "compiled_around",
     "compiled_handle",
-    "draws_anew",
     "evaluated",
     "evaluated_by_callers",
     "evaluating_forwards",
@@ -156,7 +129,6 @@ __all__ = [
     "forward_behind",
     "forwards_behind",
     "forwards_of_loss",
-    "forwards_read_by",
     "goes_back",
     "goes_to_numpy",
     "gradients_in_reach",
@@ -165,30 +137,21 @@ __all__ = [
     "has_fast_path",
     "has_no_graph",
     "has_own_tensors",
-    "has_written_gradients",
     "holds_nothing",
     "holds_walked_back",
     "is_called_without_gradients",
-    "is_changed",
     "is_chosen_on_purpose",
     "is_differentiated",
-    "is_evaluated_as_a_whole",
-    "is_first_forward",
     "is_forward",
     "is_given_counts",
     "is_idle",
     "is_itself_walked_back",
-    "is_loss_function",
-    "is_loss_name",
     "is_method_of_values",
     "is_model_call",
     "is_number_without_graph",
-    "is_of_the_host",
     "is_over_few_tensors",
     "is_part_of_walked_back",
-    "is_pure",
     "is_scripted",
-    "is_switched_off_by_some",
     "is_under_autocast",
     "is_used_elsewhere",
     "is_volatile",
@@ -198,11 +161,9 @@ __all__ = [
     "kept_by_call",
     "learns",
     "made_from_forwards",
-    "makes_instance",
     "may_carry_graph",
     "may_differentiate",
     "may_evaluate",
-    "may_hold_parameters",
     "may_learn",
     "module_path",
     "name_of_whole",
@@ -211,17 +172,13 @@ __all__ = [
     "next_in_sequence",
     "only_evaluates",
     "only_first_used",
-    "only_shapes",
     "outlasting",
     "predicts",
     "read_for_values",
-    "reads_number",
     "reads_texts_alone",
     "run_by_helper",
     "runs_every_turn",
-    "runs_given_model",
     "runs_network",
-    "script_parts",
     "shown_as_text",
     "single_operation",
     "stands_in_training",
@@ -233,7 +190,6 @@ __all__ = [
     "trains_itself",
     "value_of_sum",
     "walks_back_elsewhere",
-    "walks_back_somewhere",
     "wrapped_uncompiled",
     "zeroes_by_default",
     "zeroes_gradients",

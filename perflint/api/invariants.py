@@ -15,13 +15,8 @@ from perflint.analysis.invariants.constant_tensors import (
 from perflint.analysis.invariants.in_loops import (
     has_constant_inputs,
     has_same_inputs,
-    is_fixed,
     is_of_new_object,
     is_thrown_away,
-    is_touched,
-    is_unchanging,
-    objects_in,
-    writes_data,
 )
 from perflint.analysis.invariants.number_sources import Source, is_kept, origin_of, round_trip
 from perflint.analysis.invariants.same_results import meaning_of, means_the_same
@@ -35,7 +30,6 @@ __all__ = [
     "has_same_inputs",
     "is_constant_copy",
     "is_fallback_copy",
-    "is_fixed",
     "is_kept",
     "is_number",
     "is_of_new_object",
@@ -44,16 +38,12 @@ __all__ = [
     "is_step_constant",
     "is_switched_between",
     "is_thrown_away",
-    "is_touched",
     "is_traced",
-    "is_unchanging",
     "managers_around",
     "meaning_of",
     "means_the_same",
-    "objects_in",
     "origin_of",
     "round_trip",
     "single",
     "unchanging_work",
-    "writes_data",
 ]

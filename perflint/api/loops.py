@@ -7,18 +7,15 @@ from perflint.analysis.frequency.few_parts import (
     goes_over_a_handful,
     goes_over_names_of_parts,
     need_not_be_many,
-    targets_and_items,
 )
 from perflint.analysis.frequency.few_turns import is_for_one_turn, is_now_and_then, is_of_a_kind, turns_few_times
 from perflint.analysis.frequency.growth_cost import impact_of_growth
 from perflint.analysis.frequency.listed import goes_through_list
-from perflint.analysis.frequency.over_dimensions import goes_over_dimension
 from perflint.analysis.frequency.run_again import runs_again
 from perflint.analysis.invariants.bound_in import carries_names, is_assigned_in, is_bound_before_steps
 from perflint.analysis.invariants.caller_numbers import are_numbers_of_callers
 from perflint.analysis.invariants.turn_dependence import regions_of_turns
 from perflint.analysis.phases.loop_purpose import (
-    CLOCKS,
     drains,
     is_between_clocks,
     is_forever,
@@ -47,7 +44,6 @@ from perflint.analysis.values.grown_attributes import WRITTEN_IN_METRICS, GrownA
 from perflint.analysis.values.pieces import are_elements, are_moved_over
 
 __all__ = [
-    "CLOCKS",
     "NUMPY_JOINS",
     "TORCH_JOINS",
     "WRITTEN_IN_METRICS",
@@ -65,7 +61,6 @@ __all__ = [
     "encodes_items",
     "goes_from_file_to_file",
     "goes_over_a_handful",
-    "goes_over_dimension",
     "goes_over_names_of_parts",
     "goes_through_list",
     "growing_loop",
@@ -92,7 +87,6 @@ __all__ = [
     "size_reads",
     "stacked_rows",
     "starts_afresh",
-    "targets_and_items",
     "trains_inside",
     "tries_until",
     "turns_few_times",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from perflint.analysis.naming.data import (
     BATCH_SIZE_OPTION,
     KNOWN_TEXT,
-    MOVES,
     OF_MANY_SHAPES,
     OF_TPUS,
     OF_TRANSFORMERS,
@@ -30,7 +29,6 @@ from perflint.analysis.naming.models import (
     MINDS_SYNC_ITSELF,
     MODEL,
     NOT_CAUSAL,
-    STATE_DICT,
     SWITCHES_GRADIENTS,
     WITHOUT_CACHE,
 )
@@ -70,7 +68,6 @@ __all__ = [
     "KNOWN_TEXT",
     "MINDS_SYNC_ITSELF",
     "MODEL",
-    "MOVES",
     "NOT_CAUSAL",
     "OF_MANY_SHAPES",
     "OF_TPUS",
@@ -87,7 +84,6 @@ __all__ = [
     "PLURAL",
     "REPRODUCIBLE",
     "SETS_UP_ONCE",
-    "STATE_DICT",
     "STREAM",
     "SUPPRESSES",
     "SWITCHES_GRADIENTS",

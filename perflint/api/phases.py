@@ -5,11 +5,9 @@ from __future__ import annotations
 from perflint.analysis.effects.debug_switches import debug_setting, debug_switch
 from perflint.analysis.feasibility.file_options import accumulates_by_default, is_option, names_of_option, steps_here
 from perflint.analysis.feasibility.hardware import asks_hardware, is_on_a_mac
-from perflint.analysis.feasibility.passed_keywords import file_passes
 from perflint.analysis.feasibility.unconditional import is_in_every_run
 from perflint.analysis.phases.generation import (
     beside_generation,
-    generates,
     generates_or_predicts,
     leads_to_a_search,
 )
@@ -27,7 +25,7 @@ from perflint.analysis.phases.memory_pressure import (
     measures_memory,
 )
 from perflint.analysis.phases.pictures import is_for_a_picture
-from perflint.analysis.phases.scripts import is_main_guard, is_trial_run, main_guard
+from perflint.analysis.phases.scripts import is_trial_run, main_guard
 from perflint.analysis.phases.seldom import (
     hands_over,
     is_between_phases,
@@ -69,10 +67,8 @@ __all__ = [
     "comes_from_step",
     "debug_setting",
     "debug_switch",
-    "file_passes",
     "first_loop_of_model",
     "forward_on_grown",
-    "generates",
     "generates_or_predicts",
     "gives_up_the_step",
     "hands_over",
@@ -92,7 +88,6 @@ __all__ = [
     "is_line_per_epoch",
     "is_load_shedding",
     "is_loop_of_model",
-    "is_main_guard",
     "is_measured_each_turn",
     "is_narrow",
     "is_on_a_mac",

@@ -19,14 +19,13 @@ from perflint.analysis.values.single_samples import (
     is_of_module,
     is_of_nesting,
     is_of_unstacked,
-    is_tokenizer_call,
     makes_batch_of_one,
     makes_tokens,
     rows_of,
 )
-from perflint.analysis.values.takers import moves_values, takers
+from perflint.analysis.values.takers import takers
 from perflint.analysis.values.tokenizers import is_tokenizer
-from perflint.analysis.values.turn_texts import adds_to_inputs, inputs_of, is_one_text, text_of_turn
+from perflint.analysis.values.turn_texts import adds_to_inputs, is_one_text, text_of_turn
 
 __all__ = [
     "Turning",
@@ -39,7 +38,6 @@ __all__ = [
     "gives_the_same_in_batches",
     "handed_out",
     "hands_out_parts",
-    "inputs_of",
     "is_of_module",
     "is_of_nesting",
     "is_of_own_size",
@@ -47,11 +45,9 @@ __all__ = [
     "is_one_text",
     "is_several_texts",
     "is_tokenizer",
-    "is_tokenizer_call",
     "loop_header",
     "makes_batch_of_one",
     "makes_tokens",
-    "moves_values",
     "needed",
     "prefixes_in",
     "reads_next",

@@ -13,7 +13,6 @@ from perflint.analysis.waits.cost import (
     first_of_block,
     impact_at,
     impact_of_decision,
-    is_company,
     is_waited_for_next,
     waits_spared_by,
 )
@@ -25,7 +24,7 @@ from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.host_search import in_host_search
 from perflint.analysis.waits.host_work import in_forward, in_step, region_of, works_on_host
-from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked, selects_on_device
+from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
     NUMBER_NAMES,
@@ -42,9 +41,6 @@ from perflint.analysis.waits.reads import (
     Read,
     certainty_on_device,
     device_read,
-    is_on_device,
-    is_unknown_in_step,
-    kind_on_device,
 )
 from perflint.analysis.waits.repeated_reads import read_before, reads_after, was_read_before
 from perflint.analysis.waits.rows import whole_of_rows
@@ -111,20 +107,16 @@ __all__ = [
     "is_asked_for",
     "is_boolean",
     "is_checked",
-    "is_company",
     "is_exceptional",
     "is_fill_value",
     "is_formatter",
     "is_measurement",
-    "is_on_device",
     "is_option_for",
     "is_read_next",
     "is_tested",
     "is_tracker",
-    "is_unknown_in_step",
     "is_waited_for_next",
     "is_wanted_on_host",
-    "kind_on_device",
     "later_uses",
     "leaves",
     "mask_in",
@@ -145,7 +137,6 @@ __all__ = [
     "reads_events_after",
     "region_of",
     "roots",
-    "selects_on_device",
     "sparing",
     "stored_on_host",
     "tested_later",
