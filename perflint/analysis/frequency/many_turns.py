@@ -100,9 +100,9 @@ def _is_early(size: ast.expr, ctx: FileFacts) -> bool:
     there are few.
     """
     if isinstance(size, ast.Name):
-        found = ctx.inference.flow.definitions(size)[0]
-        if not found.path:
-            return found.value is None or _is_early(found.value, ctx)
+        found = next(iter(ctx.inference.flow.definitions(size)), None)
+        if found is None or not found.path:
+            return found is None or found.value is None or _is_early(found.value, ctx)
         return found.path[0] in _EARLY
     index = size.slice if isinstance(size, ast.Subscript) else None
     if isinstance(size, ast.Call) and callee_name(size) == "size" and size.args:
