@@ -26,6 +26,7 @@ from perflint.analysis.names.refs import (
 from perflint.ir.summary import FunctionFacts, Value, record
 from perflint.torch_model import wrappers
 from perflint.torch_model.names import canonical
+from perflint.torch_model.registries import made_by
 
 if TYPE_CHECKING:
     from perflint.analysis.names.resolver import Resolver
@@ -136,7 +137,8 @@ class Results:
             # What is imported by a name that nobody knows is of the folders that the texts tell, not the machinery's.
             return loaded or (self._resolver.imports.below_texts(scope.path) if callee.name in _IMPORTERS else ())
         registered = self._resolver.contents.of_library(callee.name)
-        if registered:
+        if registered or (self._resolver.param_refs is None and made_by(callee.name)):
+            # What is registered is known once callers are: until then such a call waits, and is of no library.
             return few([ref for item in registered for ref in self._result(item, value, scope)])
         if callee.name == "builtins.next" and args:
             return self._resolver.elements(args[0], scope, None)
