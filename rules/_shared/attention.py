@@ -19,16 +19,13 @@ from perflint.api import (
     walk,
 )
 
-from .ranks import rank_of_factors
+from .attention_products import has_rank, is_product, is_turned, query_and_key
+from .attention_weights import SHAPING, Weights, is_plain, spend
 
 _DEPTH = 14
 #: How many names back what is added to scores is looked at.
 _ADDED = 3
-#: Dimensions of what `bmm` gives.
-_BATCHED = 3
 _SQRT = pattern(r"sqrt\(|\*\*\s*\(?-?\s*(?:0?\.5|1\s*/\s*2)")
-_SHAPING = frozenset("view reshape contiguous flatten unflatten".split())
-_VIEWS = _SHAPING | frozenset("transpose permute squeeze unsqueeze expand to type_as movedim".split())
 _FILLS = frozenset("masked_fill masked_fill_".split())
 _SCALING = frozenset("mul mul_ div div_ multiply divide true_divide".split())
 _ADDING = frozenset("add add_".split())
@@ -65,33 +62,23 @@ class _Scores:
     names: set[int] = field(default_factory=set)
 
 
-@dataclass(slots=True)
-class _Weights:
-    """What was found on the way from the softmax to the product with the values."""
-
-    columns: bool
-    values: list[ast.expr] = field(default_factory=list)
-    products: list[ast.AST] = field(default_factory=list)
-    drops: bool = False
-
-
 def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
     """The attention around a softmax; None where any part of it is something else, or its weights go elsewhere."""
     softened = _softened(softmax, ctx)
     found = _Scores()
     if softened is None or not _follow(softened[0], found, ctx, _DEPTH) or len(found.products) != 1:
         return None
-    if softened[1] > 0 and not _has_rank(found.products[0], softened[1] + 1, ctx):
+    if softened[1] > 0 and not has_rank(found.products[0], softened[1] + 1, ctx):
         return None
-    factors = _query_and_key(found.products[0], ctx)
+    factors = query_and_key(found.products[0], ctx)
     if factors is None or _are_kept(found, ctx):
         return None
     query, key, columns = factors
     scaled = found.scaled or _is_scaled(query, ctx) or _is_scaled(key, ctx)
-    weights = _Weights(columns)
-    if not _spend(softmax, weights, ctx, _DEPTH) or len(weights.values) != 1 or not _is_plain(weights.values[0]):
+    weights = Weights(columns)
+    if not spend(softmax, weights, ctx, _DEPTH) or len(weights.values) != 1 or not is_plain(weights.values[0]):
         return None
-    turned = columns or _is_turned(found.products[0], ctx)
+    turned = columns or is_turned(found.products[0], ctx)
     return Attention(
         query,
         key,
@@ -142,19 +129,6 @@ def _dimensions_of_module(func: ast.Attribute, ctx: Context) -> Iterator[ast.exp
     for value in _attribute_values(func.attr, ctx):
         is_softmax = isinstance(value, ast.Call) and callee_name(value) == "Softmax"
         yield argument(value, 0, "dim") if is_softmax and isinstance(value, ast.Call) else None
-
-
-def _has_rank(product: ast.expr, rank: int, ctx: Context) -> bool:
-    """Whether the scores have that many dimensions, so that the one of the softmax is the last."""
-    if isinstance(product, ast.Call) and callee_name(product) in ("bmm", "baddbmm"):
-        return rank == _BATCHED
-    if isinstance(product, ast.Call) and callee_name(product) == "einsum":
-        spec, _ = _einsum(product)
-        return spec is not None and "." not in spec[2] and len(spec[2]) == rank
-    pair = _factors(product, ctx)
-    if pair is None:
-        return False
-    return rank_of_factors(pair, ctx) == rank
 
 
 def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
@@ -231,22 +205,13 @@ def _is_added_as_it_is(other: ast.expr, ctx: Context, depth: int = _ADDED) -> bo
     if isinstance(other, ast.Constant):
         return False
     for part in walk(other):
-        if _is_product(part, ctx):
+        if is_product(part, ctx):
             return False
         if isinstance(part, ast.Name) and depth:
             made = ctx.inference.flow.definitions(part)
             if any(item.value is not None and not _is_added_as_it_is(item.value, ctx, depth - 1) for item in made):
                 return False
     return True
-
-
-def _is_product(node: ast.AST, ctx: Context) -> bool:
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.MatMult)
-    if not isinstance(node, ast.Call):
-        return False
-    name = callee_name(node)
-    return name == "einsum" or name in attention.PRODUCT_METHODS or ctx.target(node.func) in attention.PRODUCTS
 
 
 def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bool:
@@ -274,7 +239,7 @@ def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bo
     if name in _ADDING and len(node.args) == 1 and not node.keywords and _is_added_as_it_is(node.args[0], ctx):
         found.masks.append(node.args[0])
         return _follow(scores, found, ctx, depth)
-    return (name in _SHAPING or _widens(node, ctx)) and _follow(scores, found, ctx, depth)
+    return (name in SHAPING or _widens(node, ctx)) and _follow(scores, found, ctx, depth)
 
 
 def _follow_batched_sum(node: ast.Call, found: _Scores) -> bool:
@@ -349,220 +314,3 @@ def _is_scaled(node: ast.expr, ctx: Context, depth: int = 4) -> bool:
                 elif item.value is not None and not item.path and _is_scaled(item.value, ctx, depth - 1):
                     return True
     return False
-
-
-# The two products.
-
-
-def _query_and_key(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr, bool] | None:
-    """The factors of `query @ key^T`, or of an einsum that multiplies each query with each key; and whether it is
-    `query^T @ key`, of tokens in columns."""
-    if isinstance(product, ast.Call) and callee_name(product) == "einsum":
-        spec, factors = _einsum(product)
-        if spec is None or not _is_query_by_key(*spec):
-            return None
-        return *factors, False
-    pair = _factors(product, ctx)
-    if pair is None:
-        return None
-    query, key = pair
-    rows, columns = _transposed(key), _transposed(query)
-    if rows is not None:
-        return None if columns is not None else (query, rows, False)
-    if columns is not None:
-        return columns, key, True
-    return (query, key, False) if _is_transposed_before(key, ctx) else None
-
-
-def _factors(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr] | None:
-    """The two factors of a product of matrices."""
-    if isinstance(product, ast.BinOp):
-        return (product.left, product.right) if isinstance(product.op, ast.MatMult) else None
-    if not isinstance(product, ast.Call):
-        return None
-    if ctx.target(product.func) == attention.BATCHED_SUM:
-        return product.args[1], product.args[2]
-    if ctx.target(product.func) in attention.PRODUCTS:
-        return (product.args[0], product.args[1]) if len(product.args) == 2 else None
-    if isinstance(product.func, ast.Attribute) and product.func.attr in attention.PRODUCT_METHODS:
-        return (product.func.value, product.args[0]) if len(product.args) == 1 else None
-    return None
-
-
-def _transposed(node: ast.expr) -> ast.expr | None:
-    """`key` of `key.transpose(-2, -1)`, `key.mT` and their kin."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-        return _transposed(node.left)
-    if isinstance(node, ast.Call) and callee_name(node) == "contiguous" and isinstance(node.func, ast.Attribute):
-        return _transposed(node.func.value)
-    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in ("transpose", "swapaxes", "swapdims", "t", "permute"):
-            return node.func.value
-    if isinstance(node, ast.Call) and callee_name(node) in ("transpose", "swapaxes") and len(node.args) > 1:
-        return node.args[0]
-    return None
-
-
-def _is_transposed_before(key: ast.expr, ctx: Context) -> bool:
-    """Whether a name holds keys whose last two dimensions were swapped, not those of heads and positions."""
-    if not isinstance(key, ast.Name):
-        return False
-    made = ctx.inference.flow.definitions(key)
-    return bool(made) and all(
-        item.value is not None and not item.path and _swaps_last(item.value, ctx) for item in made
-    )
-
-
-def _swaps_last(value: ast.expr, ctx: Context) -> bool:
-    if _transposed(value) is None:
-        return False
-    if isinstance(value, ast.Attribute):
-        return True
-    assert isinstance(value, ast.Call)
-    order = [ctx.text(item) for item in value.args]
-    if callee_name(value) == "permute":
-        return bool(order) and order[-1].isdigit() and int(order[-1]) != len(order) - 1
-    return sorted(order[-2:]) in (["-1", "-2"], ["2", "3"])
-
-
-def _einsum(call: ast.Call) -> tuple[tuple[str, str, str] | None, tuple[ast.expr, ast.expr]]:
-    """The subscripts of both factors and the result, and the factors, also where they come first (einops)."""
-    texts = [item for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    factors = [item for item in call.args if item not in texts]
-    if len(texts) != 1 or len(factors) != 2:
-        return None, (call, call)
-    assert isinstance(texts[0].value, str)
-    given, arrow, result = texts[0].value.partition("->")
-    parts = given.split(",")
-    if not arrow or len(parts) != 2:
-        return None, (call, call)
-    return (_letters(parts[0]), _letters(parts[1]), _letters(result)), (factors[0], factors[1])
-
-
-def _is_turned(product: ast.expr, ctx: Context) -> bool:
-    """Whether a product takes factors of another layout than (..., tokens, width): `bqhd,bkhd->bhqk`, or keys that were
-    transposed before.
-    """
-    if not isinstance(product, ast.Call) or callee_name(product) != "einsum":
-        pair = _factors(product, ctx)
-        return pair is not None and _transposed(pair[0]) is None and _transposed(pair[1]) is None
-    spec, _ = _einsum(product)
-    if spec is None:
-        return False
-    query, key, scores = spec
-    return query[-1:] != key[-1:] or query[-2:-1] != scores[-2:-1] or key[-2:-1] != scores[-1:]
-
-
-def _letters(text: str) -> str:
-    """One letter for each subscript: einops allows words, which blanks tell apart."""
-    text = text.replace("...", " . ").strip()
-    words = text.split()
-    # Blanks between single letters, or no blanks at all.
-    if all(len(word) == 1 for word in words):
-        return "".join(words)
-    return text.replace(" ", "") if len(words) == 1 else "\0"
-
-
-def _is_query_by_key(first: str, second: str, result: str) -> bool:
-    """Whether one subscript is summed over, and the result ends in the queries' and the keys' positions; not where each
-    head asks once, "bhd,bkd->bhk".
-    """
-    summed = (set(first) & set(second)) - set(result)
-    if len(summed) != 1 or len(result) < 2 or "\0" in first + second + result:
-        return False
-    if set(first) - set(second) == {"h"}:
-        return False
-    return _own(result[-1], second, first) and _own(result[-2], first, second)
-
-
-def _own(letter: str, of: str, other: str) -> bool:
-    return letter in of and letter not in other
-
-
-# On to the product with the values.
-
-
-def _spend(node: ast.expr, found: _Weights, ctx: Context, depth: int) -> bool:
-    """Follow weights to the one product they end in; False where they go anywhere else."""
-    outer = ctx.tree.parent(node)
-    if not depth or outer is None:
-        return False
-    value = _value_by(node, found.columns, ctx)
-    if value is not None:
-        if value not in found.values:
-            found.values.append(value)
-            found.products.append(outer)
-        return True
-    if isinstance(outer, ast.Assign):
-        return _spend_name(outer, found, ctx, depth - 1)
-    if isinstance(outer, ast.Attribute):
-        call = ctx.tree.parent(outer)
-        if not isinstance(call, ast.Call) or call.func is not outer:
-            return outer.attr in ("shape", "dtype", "device")
-        return outer.attr == "size" or (
-            outer.attr in (*_SHAPING, "to", "type_as") and _spend(call, found, ctx, depth - 1)
-        )
-    if isinstance(outer, ast.Call) and outer.args and outer.args[0] is node and _is_dropout(outer, ctx):
-        found.drops = True
-        return not _is_training_only(outer, ctx) and _spend(outer, found, ctx, depth - 1)
-    return False
-
-
-def _spend_name(statement: ast.Assign, found: _Weights, ctx: Context, depth: int) -> bool:
-    target = statement.targets[0]
-    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
-        return False
-    definition = ctx.inference.flow.definition_at(target)
-    uses = ctx.inference.flow.uses_of(definition) if definition is not None else []
-    return bool(uses) and all(_spend(use, found, ctx, depth) for use in uses)
-
-
-def _value_by(node: ast.expr, columns: bool, ctx: Context) -> ast.expr | None:  # noqa: FBT001 - a layout
-    """The values that weights are multiplied with: `weights @ value`, for tokens in columns `value @ weights^T`."""
-    outer = ctx.tree.parent(node)
-    if columns:
-        turned = ctx.tree.parent(outer) if isinstance(outer, ast.Attribute) else None
-        product = ctx.tree.parent(turned) if isinstance(turned, ast.Call) and _transposed(turned) is node else None
-        factors = _factors(product, ctx) if isinstance(product, ast.expr) else None
-        return factors[0] if factors is not None and factors[1] is turned else None
-    if isinstance(outer, ast.Attribute):
-        outer = ctx.tree.parent(outer)
-    if isinstance(outer, ast.Call) and callee_name(outer) == "einsum":
-        spec, pair = _einsum(outer)
-        return pair[1] if spec is not None and pair[0] is node and _is_weights_by_value(*spec) else None
-    factors = _factors(outer, ctx) if isinstance(outer, ast.expr) else None
-    return factors[1] if factors is not None and factors[0] is node else None
-
-
-def _is_plain(value: ast.expr) -> bool:
-    """Whether values are a name or a view of one, and not computed from the weights of another attention."""
-    while isinstance(value, (ast.Attribute, ast.Subscript, ast.Call)):
-        if isinstance(value, ast.Call):
-            if not isinstance(value.func, ast.Attribute) or value.func.attr not in _VIEWS:
-                return False
-            value = value.func
-        value = value.value
-    return isinstance(value, ast.Name)
-
-
-def _is_weights_by_value(first: str, second: str, result: str) -> bool:
-    """Whether the weights' last subscript, the keys' position, is the one that is summed over."""
-    summed = (set(first) & set(second)) - set(result)
-    return "\0" not in first + second + result and summed == {first[-1:]}
-
-
-def _is_dropout(call: ast.Call, ctx: Context) -> bool:
-    if ctx.target(call.func) in ("torch.nn.functional.dropout", "torch.dropout", "torch.nn.Dropout"):
-        return True
-    return isinstance(call.func, ast.Attribute) and (
-        "drop" in call.func.attr.lower() and isinstance(call.func.value, ast.Name) and call.func.value.id == "self"
-    )
-
-
-def _is_training_only(call: ast.Call, ctx: Context) -> bool:
-    """Whether the dropout stands under a test, so that the fused call would need two forms."""
-    statement = ctx.tree.statement_of(call)
-    outer = ctx.tree.parent(statement)
-    return isinstance(outer, ast.If) and "training" in ctx.text(outer.test)

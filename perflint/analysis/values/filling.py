@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from perflint.analysis.values import promises
 from perflint.analysis.values.displays import moves_items_where_it_can
 from perflint.analysis.values.frames import Frame
-from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, join
+from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, by_key, join
 from perflint.finding import Confidence
+from perflint.ir.calls import is_constant
 from perflint.syntax.backwards import iterated_key
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS
@@ -132,7 +133,7 @@ class Filling:
             items[key] = join(kinds).but(fresh=False)
         # What was told of all entries before goes for those under other keys.
         element = join(items[key] for key in stores) if kind.element is None else kind.element
-        return kind.but(element=element, items=tuple(sorted(items.items(), key=_by_name)))
+        return kind.but(element=element, items=tuple(sorted(items.items(), key=by_key)))
 
     def with_attributes(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
         """`result = Result()` with what `result.scores = scores` puts there, where the object is handed on whole."""
@@ -146,7 +147,7 @@ class Filling:
             held = join([*made, before] if through and before is not None else made)
             if held.known and held.tag is not Tag.NEVER:
                 items[name] = held.but(fresh=False).at_most(Confidence.MEDIUM)
-        return kind.but(items=tuple(sorted(items.items(), key=_by_name))) if stored else kind
+        return kind.but(items=tuple(sorted(items.items(), key=by_key))) if stored else kind
 
     def _goes_through_keys(self, store: Definition, name: str) -> bool:
         """`for k, v in batch.items(): batch[k] = …`: what is taken for a tensor out of a loader is a mapping."""
@@ -166,21 +167,13 @@ def line_of(node: ast.AST) -> int:
     return getattr(node, "lineno", 0)
 
 
-def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:
-    return isinstance(item[0], str), str(item[0])
-
-
 def is_placeholder(definition: Definition) -> bool:
     """`rows = [None] * n`, `[None for _ in xs]`: a list whose places are filled one by one."""
     value = definition.value
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
         value = value.left if isinstance(value.left, ast.List) else value.right
-        return isinstance(value, ast.List) and bool(value.elts) and all(_is_none(item) for item in value.elts)
-    return isinstance(value, ast.ListComp) and _is_none(value.elt)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+        return isinstance(value, ast.List) and bool(value.elts) and all(is_constant(item, None) for item in value.elts)
+    return isinstance(value, ast.ListComp) and is_constant(value.elt, None)
 
 
 def is_empty_dict(definition: Definition) -> bool:

@@ -447,10 +447,11 @@ def _join_items(left: Kind, right: Kind) -> tuple[tuple[int | str, Kind], ...]:
     if left.tag is Tag.SEQUENCE:
         return tuple((key, _join(kind, other)) for (key, kind), (_, other) in zip(left.items, right.items))
     others = dict(right.items)
-    return tuple(sorted(((key, _join(kind, others[key])) for key, kind in left.items if key in others), key=_by_name))
+    return tuple(sorted(((key, _join(kind, others[key])) for key, kind in left.items if key in others), key=by_key))
 
 
-def _by_name(item: tuple[int | str, Kind]) -> tuple[bool, str]:
+def by_key(item: tuple[int | str, Kind]) -> tuple[bool, str]:
+    """The order of the items of a mapping: by their keys, numbers before texts."""
     return isinstance(item[0], str), str(item[0])
 
 

@@ -11,6 +11,7 @@ from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import ARRAY, NEVER, NUMBER, STRING, Kind, Tag, mapping, sequence, tensor
 from perflint.analysis.values.operations import part_of
 from perflint.finding import Confidence
+from perflint.ir.calls import is_constant
 from perflint.syntax.bindings import key_of
 from perflint.syntax.flow import Flow
 from perflint.syntax.tree import Tree
@@ -263,14 +264,14 @@ def _split(test: ast.expr, *, truth: bool) -> Iterator[_Test]:
             for value in test.values:
                 yield from _split(value, truth=truth)
     elif isinstance(test, ast.Compare):
-        if len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)) and _is_none(test.comparators[0]):
+        if (
+            len(test.ops) == 1
+            and isinstance(test.ops[0], (ast.Is, ast.IsNot))
+            and is_constant(test.comparators[0], None)
+        ):
             yield test, truth
     elif isinstance(test, (ast.Call, ast.Name)):
         yield test, truth
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _are_alike(subject: _Subject, use: _Subject) -> bool:
