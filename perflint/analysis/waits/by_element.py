@@ -69,8 +69,27 @@ def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
         return None
     for part, waits in asking:
         if waits(part, ctx) and not is_exceptional(part, ctx):
-            return TurnRead(part, gone_through, waits is is_asked)
+            return TurnRead(part, _read_of(part, loop, ctx) or gone_through, waits is is_asked)
     return None
+
+
+def _read_of(part: ast.expr, loop: ast.For, ctx: FileFacts) -> str | None:
+    """The tensor that a turn reads an element of, where another one gives the turns: `lengths` of `for row, n in
+    zip(rows, lengths): row[:n]`, and of `for i in range(len(rows)): rows[i, : lengths[i]]`."""
+    turn = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
+    for node in walk(part):
+        if isinstance(node, ast.Subscript) and turn & set(names_in(node.slice)):
+            return ctx.text(node.value)
+    turns, target = loop.iter, loop.target
+    while isinstance(turns, ast.Call) and callee_name(turns) in _PAIRING and callee_name(turns) != "zip" and turns.args:
+        if callee_name(turns) == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[-1]
+        turns = turns.args[0]
+    if not (isinstance(turns, ast.Call) and callee_name(turns) == "zip" and isinstance(target, ast.Tuple)):
+        return None
+    read = set(names_in(part))
+    found = [item for name, item in zip(target.elts, turns.args) if read & set(names_in(name))]
+    return ctx.text(found[0]) if len(found) == 1 else None
 
 
 def _follows_decoding(loop: ast.For, ctx: FileFacts) -> bool:
