@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import RUNNERS, is_literal, last_name
+from perflint.analysis.frequency.data_passes import DataPasses
 from perflint.analysis.frequency.epochs import LoopHeat, Loops
+from perflint.analysis.frequency.sources import calls_behind, last_of_call, names_in
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
@@ -21,8 +23,6 @@ from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Val
 _FEW = 8
 #: What takes the next request: from a queue, a socket or a person.
 _TAKING = frozenset("get get_nowait recv recv_multipart popleft pop poll input readline receive receive_json".split())
-#: What takes data to the device.
-_MOVING = frozenset({"to", "cuda", "to_device"})
 _DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
 _ROLLS = LoopHeat(Heat.STEP, "decode", Confidence.HIGH)
 _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
@@ -37,9 +37,10 @@ def mark_repeating(
     """
     running = _running(loops, resolver, graph, training)
     reached = _reached(loops, graph, roots, resolver)
+    passes = DataPasses(resolver, graph)
     found: Loops = {}
     for scope, facts in resolver.nesting.functions:
-        if facts.loops and scope.function != MODULE and scope not in reached:
+        if facts.loops and scope not in reached and not (scope.function == MODULE and scope.path.endswith(".ipynb")):
             for index in {index for index, _ in _model_calls(scope, facts, running, graph)}:
                 around = [loops[scope, outer].heat for outer in _outer(facts, index) if (scope, outer) in loops]
                 known = loops.get((scope, index))
@@ -51,7 +52,7 @@ def mark_repeating(
                         found[scope, index] = _ROLLS
                     continue
                 heat = _heat(facts, facts.loops[index], calls)
-                if heat is None and _goes_through_data(facts, facts.loops[index], calls):
+                if heat is None and not _is_short(facts.loops[index]) and passes.is_pass(scope, facts, index, calls):
                     heat = _PASSES
                 if heat is not None:
                     found[scope, index] = heat
@@ -148,7 +149,7 @@ def _is_of_loop(call: CallFacts, facts: FunctionFacts) -> bool:
     """`for layer in self.layers: x = layer(x)`: what is called is another one on each iteration."""
     if isinstance(call.func, tuple) and call.func[0] == "item":
         return True  # `self.layers[i](x)`
-    names = {name.partition(".")[0] for name in _names(call.func)}
+    names = {name.partition(".")[0] for name in names_in(call.func)}
     return any(names.intersection(facts.loops[index].targets) for index in facts.loops_around(call.context))
 
 
@@ -163,8 +164,8 @@ def _heat(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> Loop
         values = [value for _, value in call.keywords] + list(call.args)
         # What a loop goes through is there before it begins.
         targets = {name for index in facts.loops_around(call.context) for name in facts.loops[index].targets}
-        sources = list(_sources(values, facts, targets))
-        if loop.kind == "while" and any(_last(value) in _TAKING for value in sources):
+        sources = list(calls_behind(values, facts, targets))
+        if loop.kind == "while" and any(last_of_call(value) in _TAKING for value in sources):
             return _SERVES
         if any(_is_call_of(value, call.func) for value in sources):
             return _DECODES
@@ -180,62 +181,12 @@ def _rolls_out(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) ->
     for call in calls:
         targets = {name for index in facts.loops_around(call.context) for name in facts.loops[index].targets}
         given = [*call.args, *(value for _, value in call.keywords)]
-        for step in _sources(given, facts, targets):
-            if _last(step) == "step" and any(
-                _is_call_of(value, call.func) for value in _sources(list(step[2]), facts, targets)
+        for step in calls_behind(given, facts, targets):
+            if last_of_call(step) == "step" and any(
+                _is_call_of(value, call.func) for value in calls_behind(list(step[2]), facts, targets)
             ):
                 return True
     return False
-
-
-def _goes_through_data(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> bool:
-    """`for x in reader: y = net(x.cuda())`, `for i in range(len(data)): y = net(data[i].to(device))`: what is moved to
-    the device and run through a model on each iteration, or is run without gradients, are rows of data.
-    """
-    if loop.kind != "for" or _is_short(loop) or _is_written_out(loop, facts):
-        return False
-    targets = set(loop.targets)
-    for call in calls:
-        values = list(call.args) + [value for _, value in call.keywords]
-        moves = [value for value in _sources(values, facts, targets) if _last(value) in _MOVING]
-        if any(_comes_from(value[1], targets, facts) for value in moves):
-            return True
-        if call.args and call.args[0] in targets and _without_gradients(facts, call.context):
-            return True
-    return False
-
-
-def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:
-    return isinstance(loop.iterable, str) and any(map(is_literal, facts.binds.get(loop.iterable, ())))
-
-
-def _comes_from(value: Value, targets: set[str], facts: FunctionFacts) -> bool:
-    """Whether a value is made of what a loop binds, or is an item of what is there before the function runs."""
-    seen: set[str] = set()
-    waiting: list[Value] = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            name = value.partition(".")[0]
-            if name in targets:
-                return True
-            if name not in seen:
-                seen.add(name)
-                waiting += facts.binds.get(name, ())
-        elif isinstance(value, tuple):
-            if value[0] == "item" and isinstance(value[1], str) and value[1].partition(".")[0] not in facts.binds:
-                return True
-            waiting += [part for part in _parts(value) if value[0] != "call" or part != value[1] or "." in str(part)]
-    return False
-
-
-def _without_gradients(facts: FunctionFacts, context: int) -> bool:
-    while context >= 0:
-        if facts.contexts[context].kind == "no_grad":
-            return True
-        context = facts.contexts[context].parent
-    decorators = (item[1] if isinstance(item, tuple) and item[0] == "call" else item for item in facts.decorators)
-    return any(str(item).endswith(("no_grad", "inference_mode")) for item in decorators)
 
 
 def _is_short(loop: LoopFacts) -> bool:
@@ -252,53 +203,5 @@ def _is_short(loop: LoopFacts) -> bool:
     )
 
 
-def _sources(values: list[Value], facts: FunctionFacts, known: set[str]) -> Iterator[Value]:
-    """The calls that values come from, through the names that they are bound to in a function but for some."""
-    seen = set(known)
-    waiting = list(values)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            if value.endswith("()"):
-                yield ("call", value[:-2], (), ())
-                continue
-            name = value.partition(".")[0]
-            if name not in seen:
-                seen.add(name)
-                waiting += facts.binds.get(name, ())
-                waiting += (part for target, parts in facts.mixed if target == name for part in parts)
-                waiting += (item for container, item in facts.stores if container == name)
-        elif isinstance(value, tuple):
-            if value[0] == "call":
-                yield value
-            waiting += _parts(value)
-
-
-def _parts(value: Value) -> Iterator[Value]:
-    form = value[0]
-    if form == "call":
-        yield value[1]
-        yield from value[2]
-        yield from (item for _, item in value[3])
-    elif form in ("item", "attr"):
-        yield value[1]
-    elif form in ("seq", "either"):
-        yield from value[1]
-    elif form in ("each", "table"):
-        yield value[1]
-
-
-def _names(value: Value) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, tuple):
-        for part in _parts(value):
-            yield from _names(part)
-
-
 def _is_call_of(value: Value, func: Value) -> bool:
     return isinstance(value, tuple) and value[0] == "call" and value[1] == func
-
-
-def _last(value: Value) -> str:
-    return last_name(value[1]) if isinstance(value, tuple) and value[0] == "call" else ""

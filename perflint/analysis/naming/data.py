@@ -16,6 +16,14 @@ COSTLY = pattern(
     r"\w*transforms?|transform_\w+|augment\w*|\w+_augment\w*|\w*_aug|aug|pipeline|resample|\w*spectrogram|mfcc|stft|"
     r"resize\w*|rotate\w*|warp\w*|nlp|parse\w*|simulate\w*|render\w*|\w*processor|feature_extractor"
 )
+#: What reads one sample from a file or a camera, by the last name of what is called, where it is given what a loop
+#: binds.
+READS_SAMPLE = frozenset(
+    "open imread imdecode read_image decode_image decode_jpeg read_video load_image load_img pil_loader default_loader "
+    "loadtxt loadmat read_wav load_wav load_audio read load read_frame get_frame next_frame grab retrieve".split()
+)
+#: What gives the frames of a video or the records of a file, one for each iteration.
+GIVES_FRAMES = frozenset("decode iter_frames iter_data get_reader VideoReader VideoCapture".split())
 #: What tokenizes a text: worth a worker sample by sample, not where a fast tokenizer does a batch at once.
 TOKENIZES = pattern(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
 LABELS = pattern(r"target|label")

@@ -1,0 +1,173 @@
+"""Loops that run a network on data of their own on each iteration: an item of a data set, a file, a frame of a camera.
+
+What an iteration does tells, not what the loop goes over: `for path in paths: net(read(path))` is a pass over data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.evidence import is_literal, last_name
+from perflint.analysis.frequency.sources import behind, last_of_call, parts_of
+from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.analysis.names.used_as import iterated
+from perflint.analysis.naming.data import GIVES_FRAMES, READS_SAMPLE
+from perflint.finding import Confidence
+from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
+from perflint.torch_model.names import canonical
+
+#: What takes data to the device.
+_MOVING = frozenset({"to", "cuda", "to_device"})
+#: Data sets of libraries.
+_LIBRARIES = ("torchvision.datasets.", "torchaudio.datasets.", "torchtext.datasets.", "datasets.")
+
+
+class DataPasses:
+    """Answers for one program."""
+
+    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+        self._resolver = resolver
+        self._graph = graph
+
+    def is_pass(self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts]) -> bool:
+        """Whether what a loop gives, or what it reads by that, is run through a model by one of its `calls`."""
+        loop = facts.loops[index]
+        if _is_written_out(loop, facts):
+            return False
+        turning = _Turning(loop, facts)
+        return any(self._takes_data(call, scope, facts, index, turning) for call in calls)
+
+    def _takes_data(self, call: CallFacts, scope: Scope, facts: FunctionFacts, index: int, turning: _Turning) -> bool:
+        if turning.targets and call.args and call.args[0] in turning.targets:
+            if _without_gradients(facts, call.context) or self._is_data(turning.source, scope):
+                return True
+        for value in behind(_given(call, facts, index), facts, turning.targets):
+            if isinstance(value, str):
+                if value in turning.targets and self._is_data(turning.source, scope):
+                    return True
+            elif value[0] == "item":
+                if turning.counts(value[1]) and self._is_data(value[1], scope):
+                    return True
+            elif value[0] == "call" and self._reads(value, scope, turning):
+                return True
+        return False
+
+    def _reads(self, call: Value, scope: Scope, turning: _Turning) -> bool:
+        """Whether a call takes data of the iteration to the device, or reads it."""
+        name = last_of_call(call)
+        if name in _MOVING:
+            return turning.loop.kind == "for" and turning.is_behind(call[1])
+        if name not in READS_SAMPLE and not self._is_reader(call[1], scope):
+            return False
+        given = [*call[2], *(value for _, value in call[3])]
+        if not given:
+            return name in READS_SAMPLE and (turning.loop.kind == "while" or turning.is_behind(call[1]))
+        return any(turning.is_behind(value) for value in given)
+
+    def _is_reader(self, func: Value, scope: Scope) -> bool:
+        refs = self._resolver.refs(func, scope)
+        return any(Scope(ref.path, ref.name) in self._readers for ref in refs if ref.path)
+
+    @cached_property
+    def _readers(self) -> frozenset[Scope]:
+        """Functions of the project that read a sample, themselves or by what they call."""
+        found = {item.scope for item in self._resolver.nesting.calls_of(READS_SAMPLE) if item.call.args}
+        found = {scope for scope in found if scope.function != MODULE}
+        waiting = list(found)
+        while waiting:
+            for edge in self._graph.incoming.get(waiting.pop(), ()):
+                if edge.confidence is Confidence.HIGH and not edge.callback and edge.caller not in found:
+                    if edge.caller.function != MODULE:
+                        found.add(edge.caller)
+                        waiting.append(edge.caller)
+        return frozenset(found)
+
+    def _is_data(self, value: Value, scope: Scope) -> bool:
+        """Whether a value is a data set, or gives the frames of a video."""
+        if last_of_call(value) in GIVES_FRAMES:
+            return True
+        for ref in self._resolver.refs(value, scope):
+            if ref.kind == INSTANCE:
+                module = self._resolver.hierarchy.is_module(Ref(CLASS, ref.path, ref.name))
+                if not module and self._resolver.method(ref, "__getitem__") is not None:
+                    return True
+            elif ref.kind == EXTERNAL_INSTANCE and canonical(ref.name).startswith(_LIBRARIES):
+                return True
+        return False
+
+
+class _Turning:
+    """What is another on each iteration of a loop."""
+
+    def __init__(self, loop: LoopFacts, facts: FunctionFacts) -> None:
+        self.loop = loop
+        self.facts = facts
+        self.targets = set(loop.targets)
+        self.source: Value = iterated(loop.iterable) or loop.iterable
+        self._counted = set(_lengths(loop.iterable))
+
+    def counts(self, value: Value) -> bool:
+        """Whether the loop counts the items of a value: `for i in range(len(value))`."""
+        return isinstance(value, str) and value in self._counted
+
+    def is_behind(self, value: Value) -> bool:
+        """Whether a value is made of what the loop binds, or is an item of what is there before the function runs."""
+        seen: set[str] = set()
+        waiting: list[Value] = [value]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                name = value.partition(".")[0]
+                if name in self.targets:
+                    return True
+                if name not in seen:
+                    seen.add(name)
+                    waiting += self.facts.binds.get(name, ())
+            elif isinstance(value, tuple):
+                if value[0] == "item" and isinstance(value[1], str):
+                    if self.counts(value[1]) or value[1].partition(".")[0] not in self.facts.binds:
+                        return True
+                waiting += [
+                    part for part in parts_of(value) if value[0] != "call" or part != value[1] or "." in str(part)
+                ]
+        return False
+
+
+def _given(call: CallFacts, facts: FunctionFacts, index: int) -> list[Value]:
+    """What a call is given, and what others of the loop gave the same object before: `net.set_input(x); net.test()`."""
+    found = [*call.args, *(value for _, value in call.keywords)]
+    owner, _, _ = call.func.rpartition(".") if isinstance(call.func, str) else ("", "", "")
+    if owner and not found:
+        for other in facts.calls:
+            if isinstance(other.func, str) and other.func.rpartition(".")[0] == owner and other.line < call.line:
+                if index in facts.loops_around(other.context) and not last_name(other.func).startswith("load"):
+                    found += [*other.args, *(value for _, value in other.keywords)]
+    return found
+
+
+def _lengths(value: Value) -> Iterator[str]:
+    """The names whose lengths a value is made of: `tqdm(range(len(data)))`."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple) and value[0] == "call":
+            if value[1] == "len":
+                yield from (item for item in value[2] if isinstance(item, str))
+            else:
+                waiting += value[2]
+
+
+def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    return isinstance(loop.iterable, str) and any(map(is_literal, facts.binds.get(loop.iterable, ())))
+
+
+def _without_gradients(facts: FunctionFacts, context: int) -> bool:
+    while context >= 0:
+        if facts.contexts[context].kind == "no_grad":
+            return True
+        context = facts.contexts[context].parent
+    decorators = (item[1] if isinstance(item, tuple) and item[0] == "call" else item for item in facts.decorators)
+    return any(str(item).endswith(("no_grad", "inference_mode")) for item in decorators)
