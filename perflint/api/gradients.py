@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.effects.kept_by_calls import kept_by_call
 from perflint.analysis.gradients.carried import carries_graph, may_carry_graph
+from perflint.analysis.gradients.discarded_gradients import Discarded, discarded_gradients, runs_between
 from perflint.analysis.gradients.escaping import (
     grows_argument,
     handed_out,
@@ -109,6 +110,7 @@ __all__ = [
     "Behind",
     "CompiledAround",
     "CompiledHandle",
+    "Discarded",
     "Followed",
     "ItemReads",
     "arguments",
@@ -119,6 +121,7 @@ __all__ = [
     "carries_graph",
     "compiled_around",
     "compiled_handle",
+    "discarded_gradients",
     "evaluated",
     "evaluated_by_callers",
     "evaluating_forwards",
@@ -177,6 +180,7 @@ __all__ = [
     "read_for_values",
     "reads_texts_alone",
     "run_by_helper",
+    "runs_between",
     "runs_every_turn",
     "runs_network",
     "shown_as_text",

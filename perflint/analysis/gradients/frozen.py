@@ -35,6 +35,29 @@ def is_frozen(forward: ast.Call, ctx: FileFacts) -> bool:
     return False
 
 
+def is_switched(forward: ast.Call, ctx: FileFacts) -> bool:
+    """Whether anything in the file sets whether the parameters of what runs take gradients: for good, or for a step."""
+    names = set(_owners(_model(forward)))
+    freezing = (handed for _, handed in ctx.once(_freezing_calls, ctx.tree.module))
+    switching = ctx.once(_switching, ctx.tree.module)
+    return any(not names.isdisjoint(handed) for handed in (*freezing, *switching))
+
+
+def _switching(module: ast.Module, ctx: FileFacts) -> list[frozenset[str]]:
+    """What is handed to each loop, call and context manager that may set whether parameters take gradients."""
+    found: list[frozenset[str]] = []
+    for part in walk(module):
+        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
+            found.append(frozenset(_wholes(part.iter)))
+        elif isinstance(part, ast.Call) and (
+            callee_name(part) == "requires_grad_" or _switches_what_it_is_given(part, ctx)
+        ):
+            found.append(frozenset(_handed_to(part)))
+        elif isinstance(part, ast.withitem) and isinstance(part.context_expr, ast.Call):
+            found.append(frozenset(_handed_to(part.context_expr)))
+    return found
+
+
 def _model(forward: ast.Call) -> ast.expr:
     """`teacher` for `teacher(x)`, `self.teacher(x)` and `teacher.encode(x)`."""
     func = forward.func
@@ -98,9 +121,24 @@ def _is_freezer(name: str) -> bool:
 
 def _freezes_what_it_is_given(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether a function of the project, whatever it is called, goes through the parameters of its first argument."""
+    return any(facts.params and _freezes(facts.params[0].name.lstrip("*"), facts) for facts in _called(call, ctx))
+
+
+def _switches_what_it_is_given(call: ast.Call, ctx: FileFacts) -> bool:
+    """As `_freezes_what_it_is_given`, of a function that is told whether to take the gradients away or to give them."""
+    for facts in _called(call, ctx):
+        names = _weights(facts.params[0].name.lstrip("*"), facts) if facts.params else set()
+        if any(f"{name}.requires_grad" in facts.binds for name in names):
+            return True
+        if any(call.func == f"{name}.requires_grad_" for call in facts.calls for name in names):
+            return True
+    return False
+
+
+def _called(call: ast.Call, ctx: FileFacts) -> list[FunctionFacts]:
+    """The functions of the project that a call with arguments may run."""
     refs = ctx.refs(call.func) if call.args and isinstance(call.func, (ast.Name, ast.Attribute)) else ()
-    found = [ctx.program.function(Scope(ref.path, ref.name)) for ref in refs if ref.kind == FUNCTION and ref.path]
-    return any(facts.params and _freezes(facts.params[0].name.lstrip("*"), facts) for facts in found)
+    return [ctx.program.function(Scope(ref.path, ref.name)) for ref in refs if ref.kind == FUNCTION and ref.path]
 
 
 def _handed_to(call: ast.Call) -> Iterator[str]:
@@ -131,11 +169,16 @@ def _freezes_itself(forward: ast.Call, ctx: FileFacts) -> bool:
 
 def _freezes(name: str, facts: FunctionFacts) -> bool:
     """`for weight in name.parameters(): weight.requires_grad = False`, or `name.requires_grad_(False)`"""
-    through = [("call", f"{name}.{method}") for method in ("parameters", "named_parameters")]
-    weights = {name}.union(*(loop.targets for loop in facts.loops if (loop.iterable or ())[:2] in through))
+    weights = _weights(name, facts)
     return any(_OFF in facts.binds.get(f"{weight}.requires_grad", ()) for weight in weights) or any(
         call.func == f"{weight}.requires_grad_" and _OFF in call.args for call in facts.calls for weight in weights
     )
+
+
+def _weights(name: str, facts: FunctionFacts) -> set[str]:
+    """The name of a module, and those that a loop gives its parameters."""
+    through = [("call", f"{name}.{method}") for method in ("parameters", "named_parameters")]
+    return {name}.union(*(loop.targets for loop in facts.loops if (loop.iterable or ())[:2] in through))
 
 
 def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.ir.calls import callee_name
+from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import callee_name, is_constant
+from perflint.syntax.bindings import Binding
 from perflint.syntax.walk import walk
 
 #: Values that are followed from a loss back to the forwards that it is computed from.
 _MOST_VALUES = 64
-_BACKWARD = frozenset({"backward", "manual_backward"})
+BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def trained_after(node: ast.Call, ctx: FileFacts) -> set[str]:
@@ -20,30 +22,32 @@ def trained_after(node: ast.Call, ctx: FileFacts) -> set[str]:
     where an optimizer's parameters are not plain to see.
     """
     function = ctx.tree.function_of(node) or ctx.tree.module
-    calls, places = ctx.once(_calls_in_order, function)
+    calls, places = ctx.once(calls_in_order, function)
     trained: set[str] = set()
     # In a lambda or a default nobody knows when it runs.
     for call in itertools.islice(calls, places.get(id(node), len(calls)) + 1, None):
         name = callee_name(call)
-        if name in _BACKWARD:
+        if name in BACKWARD:
             break
         if name == "step" and isinstance(call.func, ast.Attribute):
             optimizer = call.args[0] if call.args else call.func.value  # `scaler.step(optimizer)`
-            held = _parameters_of(optimizer, ctx)
+            if ctx.kind(optimizer).tag is Tag.SCHEDULER:
+                continue
+            held = parameters_of(optimizer, ctx)
             if not held:
                 return set()
             trained |= held
     return trained
 
 
-def _calls_in_order(function: ast.AST, ctx: FileFacts) -> tuple[list[ast.Call], dict[int, int]]:
+def calls_in_order(function: ast.AST, ctx: FileFacts) -> tuple[list[ast.Call], dict[int, int]]:
     """The calls of a function in the order of the source, and the place of each among them by its id."""
     calls = [part for part in ctx.walk(function) if isinstance(part, ast.Call)]
     calls.sort(key=lambda part: (part.lineno, part.col_offset))
     return calls, {id(call): place for place, call in enumerate(calls)}
 
 
-def _parameters_of(optimizer: ast.expr, ctx: FileFacts) -> set[str]:
+def parameters_of(optimizer: ast.expr, ctx: FileFacts) -> set[str]:
     """`self.critic` of what `Adam(self.critic.parameters())` gives."""
     found: set[str] = set()
     for origin in ctx.inference.origins(optimizer):
@@ -57,19 +61,35 @@ def _parameters_of(optimizer: ast.expr, ctx: FileFacts) -> set[str]:
 
 
 def _owners(value: ast.expr, ctx: FileFacts) -> set[str]:
-    if isinstance(value, ast.Call) and callee_name(value) == "parameters" and isinstance(value.func, ast.Attribute):
-        return {ctx.text(value.func.value)}
-    return set()
+    """The modules whose parameters these are: of one, of a chain, a sum or a list of several, of groups with options.
+    Empty where one of the parts is not plain to see.
+    """
+    if isinstance(value, ast.Call):
+        if callee_name(value) == "parameters" and isinstance(value.func, ast.Attribute):
+            return {ctx.text(value.func.value)}
+        return _all_owners(value.args[-1:] if callee_name(value) == "filter" else value.args, ctx)
+    if isinstance(value, ast.BinOp):
+        return _all_owners([value.left, value.right], ctx)
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return _all_owners(value.elts, ctx)
+    if isinstance(value, ast.Dict):
+        return _all_owners([item for key, item in zip(value.keys, value.values) if is_constant(key, "params")], ctx)
+    return _owners(value.value, ctx) if isinstance(value, ast.Starred) else set()
+
+
+def _all_owners(parts: Sequence[ast.expr], ctx: FileFacts) -> set[str]:
+    found = [_owners(part, ctx) for part in parts]
+    return set[str]().union(*found) if all(found) else set()
 
 
 def forwards_of_loss(node: ast.Call, trained: set[str], ctx: FileFacts) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The forwards of trained modules that a loss is computed from, each with a plain argument that it is given."""
-    for part in _computed_from(node, ctx):
+    for part in computed_from(node, ctx):
         if isinstance(part, ast.Call) and ctx.text(part.func) in trained:
             yield from ((part, item) for item in part.args if isinstance(item, (ast.Name, ast.Call)))
 
 
-def _computed_from(node: ast.Call, ctx: FileFacts) -> Iterator[ast.AST]:
+def computed_from(node: ast.Call, ctx: FileFacts) -> Iterator[ast.AST]:
     """All expressions that the loss of a backward pass is computed from in its function."""
     waiting: list[ast.expr] = [*node.args]
     if isinstance(node.func, ast.Attribute):
@@ -80,18 +100,34 @@ def _computed_from(node: ast.Call, ctx: FileFacts) -> Iterator[ast.AST]:
         if id(value) in seen:
             continue
         seen.add(id(value))
+        callees = {id(part.func) for part in walk(value) if isinstance(part, ast.Call)}
         for part in walk(value):
             yield part
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                made = ctx.inference.flow.definitions(part)
-                waiting += [item.value for item in made if item.value is not None]
+            if isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in callees:
+                waiting += _values_of(part, ctx)
+
+
+def _values_of(use: ast.Name | ast.Attribute, ctx: FileFacts) -> Iterator[ast.expr]:
+    """What a name or an attribute may hold: what is bound to it, and before that where something is added to it."""
+    flow = ctx.inference.flow
+    if isinstance(use, ast.Attribute):
+        made = flow.definitions_of(use)[0] if isinstance(use.ctx, ast.Load) else ()
+    elif isinstance(use.ctx, ast.Load):
+        made = flow.definitions(use)
+    else:
+        made = flow.definitions_before(use.id, ctx.tree.statement_of(use))[0]
+    for item in made:
+        if item.value is not None:
+            yield item.value
+        if item.binding is Binding.AUGMENTED and isinstance(item.target, ast.Name):
+            yield item.target
 
 
 def is_walked_again(forward: ast.Call, node: ast.Call, ctx: FileFacts) -> bool:
     """Whether another backward pass of the function goes through the same forward."""
     function = ctx.tree.function_of(node) or ctx.tree.module
-    others = (part for part in ctx.walk(function) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD)
-    return any(part is forward for other in others if other is not node for part in _computed_from(other, ctx))
+    others = (part for part in ctx.walk(function) if isinstance(part, ast.Call) and callee_name(part) in BACKWARD)
+    return any(part is forward for other in others if other is not node for part in computed_from(other, ctx))
 
 
 def is_differentiated(given: ast.expr, node: ast.Call, ctx: FileFacts) -> bool:

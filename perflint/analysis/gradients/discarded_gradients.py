@@ -1,0 +1,148 @@
+"""Weight gradients that a backward pass computes for a module that it does not train, and that are zeroed unread: of a
+discriminator in the generator's step, of a critic in the actor's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from perflint.analysis.elsewhere import definition_of
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.frozen import is_switched
+from perflint.analysis.gradients.trained_after import (
+    BACKWARD,
+    calls_in_order,
+    computed_from,
+    is_walked_again,
+    parameters_of,
+)
+from perflint.analysis.names.refs import Scope
+from perflint.ir.calls import callee_name, keyword
+from perflint.syntax.walk import walk
+
+#: What cuts a value from the graph it was computed in.
+_CUTS = frozenset({"detach", "item", "numpy", "tolist", "detach_"})
+#: What goes through the parameters of a module, so that it may read their gradients.
+_PARAMETERS = frozenset({"parameters", "named_parameters"})
+#: What a function names that uses gradients.
+_GRADIENTS = frozenset({"grad", "backward", "step", "param_groups"})
+
+
+class Discarded(NamedTuple):
+    """The forwards of modules whose weight gradients one backward pass computes, and the calls that zero them."""
+
+    forwards: tuple[ast.Call, ...]
+    zeroed: tuple[ast.Call, ...]
+
+
+def discarded_gradients(backward: ast.Call, trained: set[str], ctx: FileFacts) -> Discarded:
+    """What is computed for nothing in a backward pass after which the modules `trained` are stepped.
+
+    A module counts that another optimizer of the same function steps, that is given what a trained one computed, and
+    whose gradients are zeroed in every case before they are next used.
+    """
+    zeroed = {} if keyword(backward, "inputs") is not None else dict(_zeroed_next(backward, trained, ctx))
+    forwards = {
+        id(part): part
+        for part in computed_from(backward, ctx)
+        if isinstance(part, ast.Call)
+        and ctx.text(part.func) in zeroed
+        and not ctx.grad_off(part)
+        and not is_switched(part, ctx)
+        and not is_walked_again(part, backward, ctx)
+        and any(_carries_graph_of(item, trained, ctx) for item in (*part.args, *(k.value for k in part.keywords)))
+    }
+    found = sorted(forwards.values(), key=lambda part: (part.lineno, part.col_offset))
+    texts = dict.fromkeys(ctx.text(part.func) for part in found)
+    return Discarded(tuple(found), tuple(dict.fromkeys(zeroed[text] for text in texts)))
+
+
+def _zeroed_next(backward: ast.Call, trained: set[str], ctx: FileFacts) -> Iterator[tuple[str, ast.Call]]:
+    """The modules whose gradients are zeroed after a backward pass before anything may read them, by their texts."""
+    function = ctx.tree.function_of(backward) or ctx.tree.module
+    calls, places = ctx.once(calls_in_order, function)
+    at = places.get(id(backward))
+    if at is None:
+        return
+    loops = ctx.loops(backward)
+    inside = {id(part) for part in ctx.walk(loops[0])} if loops else set(places)
+    round_ = [call for call in (*calls[at + 1 :], *calls[:at]) if id(call) in inside]
+    steps = {id(call): ctx.text(item) for call in calls if (item := _optimizer(call)) is not None}
+    held = {text: parameters_of(item, ctx) for call in calls if (item := _optimizer(call)) and (text := ctx.text(item))}
+    for module in set[str]().union(*held.values()) - trained:
+        optimizers = {text for text, modules in held.items() if module in modules}
+        zeroing = _first_use(round_, module, optimizers, ctx)
+        stepped = [call for call in calls if steps.get(id(call)) in optimizers]
+        if zeroing is not None and all(ctx.control_flow(call).dominates(zeroing, call) for call in stepped):
+            yield module, zeroing
+
+
+def _optimizer(step: ast.Call) -> ast.expr | None:
+    """The optimizer of `optimizer.step()` and of `scaler.step(optimizer)`, None for another call."""
+    if callee_name(step) != "step":
+        return None
+    return step.args[0] if step.args else step.func.value if isinstance(step.func, ast.Attribute) else None
+
+
+def _first_use(calls: Sequence[ast.Call], module: str, optimizers: set[str], ctx: FileFacts) -> ast.Call | None:
+    """The next call that uses the gradients of a module, where it zeroes them."""
+    for call in calls:
+        name, of = callee_name(call), ctx.text(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        if name == "zero_grad" and of in {module, *optimizers}:
+            return call
+        given = [ctx.text(item) for item in call.args]
+        if (name in _PARAMETERS and of == module) or (name == "step" and not optimizers.isdisjoint((of, *given))):
+            return None
+        handed = name not in BACKWARD and (module in given or not optimizers.isdisjoint(given))
+        if handed and _may_read_gradients(call, ctx):
+            return None
+    return None
+
+
+def _may_read_gradients(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a function that is given a module or an optimizer may use gradients; one in sight tells."""
+    target = ctx.project_target(call.func)
+    found = definition_of(Scope(target.path, target.name), ctx) if target is not None and target.path else None
+    return found is None or any(
+        (isinstance(part, ast.Attribute) and part.attr in _GRADIENTS)
+        or (isinstance(part, ast.Call) and callee_name(part).startswith(("clip_grad", "getattr")))
+        for part in walk(found[0])
+    )
+
+
+def _carries_graph_of(value: ast.expr, trained: set[str], ctx: FileFacts) -> bool:
+    """Whether a value was computed by a trained module, with its graph."""
+    waiting, seen = [value], set[int]()
+    while waiting and len(seen) < 32:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, ast.Call):
+            text = ctx.text(part.func)
+            if callee_name(part) in _CUTS or ctx.grad_off(part):
+                continue
+            if any(text == module or text.startswith(f"{module}.") for module in trained):
+                return True
+        elif isinstance(part, ast.Attribute) and part.attr in ("data", "shape"):
+            continue
+        elif isinstance(part, ast.Name):
+            waiting += [made.value for made in ctx.inference.flow.definitions(part) if made.value is not None]
+        waiting += [child for child in ast.iter_child_nodes(part) if isinstance(child, ast.expr)]
+    return False
+
+
+def runs_between(first: ast.stmt, last: ast.stmt, own: Sequence[ast.Call], ctx: FileFacts) -> bool:
+    """Whether a module of `own` is used by another call from one statement of a block to another."""
+    texts, ours = {ctx.text(call.func) for call in own}, {id(call) for call in own}
+    function = ctx.tree.function_of(first) or ctx.tree.module
+    return any(
+        first.lineno <= part.lineno <= (last.end_lineno or last.lineno)
+        and id(part) not in ours
+        and any(ctx.text(item) in texts for item in walk(part) if isinstance(item, (ast.Name, ast.Attribute)))
+        and not any(id(item) in ours for item in walk(part))
+        for part in ctx.walk(function)
+        if isinstance(part, ast.Call)
+    )
