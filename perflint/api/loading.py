@@ -12,6 +12,8 @@ from perflint.analysis.loading.asked_devices import (
 )
 from perflint.analysis.loading.copied_batches import is_copied
 from perflint.analysis.loading.evidence import confidence_by_use, loader_confidence
+from perflint.analysis.loading.fixed_files import is_picked_from, reads_one_file
+from perflint.analysis.loading.item_reads import earlier_reads
 from perflint.analysis.loading.loaders import (
     LOADER_NAMES,
     SAMPLERS,
@@ -46,6 +48,7 @@ from perflint.analysis.loading.sample_cost import (
     needs_workers,
     works_on_device,
 )
+from perflint.analysis.loading.sample_functions import decodes_beside, earlier_calls
 from perflint.analysis.loading.spread_options import hides_options
 from perflint.analysis.loading.worker_starts import has_short_passes, is_made_each_epoch, spawns_workers, starts_show
 from perflint.analysis.values.text_lengths import is_cut_to_length, is_short_length
@@ -60,6 +63,9 @@ __all__ = [
     "builds_data_loader",
     "confidence_by_use",
     "dataset_work",
+    "decodes_beside",
+    "earlier_calls",
+    "earlier_reads",
     "goes_back_to_device",
     "hands_samples_on",
     "has_no_workers",
@@ -75,6 +81,7 @@ __all__ = [
     "is_moved",
     "is_of_notebook",
     "is_one_batch",
+    "is_picked_from",
     "is_plain_loader",
     "is_replay_buffer",
     "is_run_in_workers",
@@ -92,6 +99,7 @@ __all__ = [
     "option",
     "prepares_training_data",
     "purpose",
+    "reads_one_file",
     "runs",
     "runs_on_some_turns",
     "spawns_workers",

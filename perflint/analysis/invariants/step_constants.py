@@ -66,7 +66,7 @@ def _is_fixed_attribute(node: ast.Attribute, ctx: FileFacts) -> bool:
         return False
     if SETTINGS.match(last_name(base)):
         return not _is_stored(node, ctx)
-    return root.id == "self" and base is root and _is_set_up_once(node, ctx)
+    return root.id == "self" and base is root and is_set_up_once(node, ctx)
 
 
 def _may_be_numbers(node: ast.expr, ctx: FileFacts) -> bool:
@@ -78,7 +78,7 @@ def _is_stored(node: ast.Attribute, ctx: FileFacts) -> bool:
     return any(not SETS_UP.match(_owner(store, ctx)) for store in _stores(node.attr, ctx.tree.module, ctx))
 
 
-def _is_set_up_once(node: ast.Attribute, ctx: FileFacts) -> bool:
+def is_set_up_once(node: ast.Attribute, ctx: FileFacts) -> bool:
     """Whether the constructor of the class around binds `self.name`, and nothing else does."""
     around = ctx.tree.class_of(node)
     if around is None:

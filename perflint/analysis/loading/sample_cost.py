@@ -42,6 +42,11 @@ def dataset_work(call: ast.Call, ctx: FileFacts) -> Work:
     return "unknown" if dataset is None else _work_of(dataset, ctx)
 
 
+def work_of_item(dataset: ast.expr, ctx: FileFacts) -> Work:
+    """What `dataset[i]` costs."""
+    return _work_of(dataset, ctx) if _refs_of_one(dataset, ctx) else "unknown"
+
+
 def needs_workers(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether making a batch is known to be work: for its samples, in the collate function, or while they stream in."""
     work = dataset_work(call, ctx)
