@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule
-from perflint.api.layers import layer_norm
+from perflint.api.layers import MOMENT_NAMES, ROOT_NAMES, layer_norm, roots_at
 
 
 class ManualLayerNorm(Rule):
@@ -14,8 +14,8 @@ class ManualLayerNorm(Rule):
 
     What it does
 
-    Reports a mean and a variance over the last dimension, or over the channels of pictures, by which the same tensor is
-    centered and scaled, in code that runs on every step.
+    Reports a mean and a variance or deviation over the last dimension, or over the channels of pictures, by which the
+    same tensor is centered and scaled, in code that runs on every step.
 
     Why is this slow?
 
@@ -26,7 +26,8 @@ class ManualLayerNorm(Rule):
 
     Write `F.layer_norm(x, (x.shape[-1],), weight, bias, eps)`, or use `torch.nn.LayerNorm`. For channels of pictures
     permute to channels last before, and back after: `F.layer_norm(x.permute(0, 2, 3, 1), ...).permute(0, 3, 1, 2)`.
-    Models in `torch.channels_last` need no copy for that.
+    Models in `torch.channels_last` need no copy for that. What divides by n - 1 (`x.std(-1)`, `x.var(-1)`) has its
+    `weight` scaled by `sqrt((n - 1) / n)` for that.
 
     Fix safety
 
@@ -35,7 +36,6 @@ class ManualLayerNorm(Rule):
     Not reported
 
     - Code that `torch.compile` traces: the compiler fuses these steps.
-    - Variances that are divided by n - 1: the result differs.
     - Normalizations whose mean or scale is used again, to undo them.
     - Normalizations over time, over height and width, and over the batch.
 
@@ -53,23 +53,29 @@ class ManualLayerNorm(Rule):
     code, name = "TPL616", "manual-layer-norm"
     impact = Impact.MEDIUM
     confidence = Confidence.MEDIUM
-    listens = (Calls("rsqrt", "rsqrt_", "sqrt"),)
+    listens = (Calls(*ROOT_NAMES, *MOMENT_NAMES),)
     at_least = Heat.STEP
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        found = None if ctx.program.whole.compiles else layer_norm(node, ctx)
-        if found is None:
+        if ctx.program.whole.compiles:
             return
-        name, last = ctx.text(found[0]), found[1] == -1
-        yield self.finding(
-            node,
-            ctx,
-            f"The layer norm of `{name}` {ctx.heat(node).phrase} as seven kernels or more over the whole activation.",
-            advice=(
+        for root in roots_at(node, ctx):
+            found = layer_norm(root, ctx)
+            if found is None:
+                continue
+            name = ctx.text(found.of)
+            by_one = (
                 f"`F.layer_norm({name}, ({name}.shape[-1],), weight, bias, eps)` does it in one."
-                if last
+                if found.dim == -1
                 else f"Permute `{name}` to channels last, and use `F.layer_norm` there: one kernel."
-            ),
-        )
+            )
+            factor = " It divides by n, not by n - 1: scale `weight` by `sqrt((n - 1) / n)`."
+            yield self.finding(
+                root.node,
+                ctx,
+                f"The layer norm of `{name}` {ctx.heat(node).phrase} as seven kernels or more over the whole "
+                "activation.",
+                advice=by_one + factor if found.unbiased else by_one,
+            )

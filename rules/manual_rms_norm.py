@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule
-from perflint.api.layers import rms_norm
+from perflint.api.layers import MOMENT_NAMES, ROOT_NAMES, rms_norm, roots_at
 
 #: The CUDA kernel of `rms_norm`; before, the function computed the same steps as the written-out form.
 _SINCE = (2, 9)
@@ -53,7 +53,7 @@ class ManualRmsNorm(Rule):
     code, name = "TPL614", "manual-rms-norm"
     impact = Impact.MEDIUM
     confidence = Confidence.MEDIUM
-    listens = (Calls("rsqrt", "rsqrt_", "sqrt"),)
+    listens = (Calls(*ROOT_NAMES, *MOMENT_NAMES),)
     at_least = Heat.STEP
     needs_accelerator = True
 
@@ -61,13 +61,14 @@ class ManualRmsNorm(Rule):
         assert isinstance(node, ast.Call)
         if (ctx.torch_version or _SINCE) < _SINCE or ctx.program.whole.compiles:
             return
-        normed = rms_norm(node, ctx)
-        if normed is None:
-            return
-        name = ctx.text(normed)
-        yield self.finding(
-            node,
-            ctx,
-            f"The RMS norm of `{name}` {ctx.heat(node).phrase} as five kernels over the whole activation.",
-            advice=f"`F.rms_norm({name}, ({name}.shape[-1],), weight, eps)` does it in one.",
-        )
+        for root in roots_at(node, ctx):
+            normed = rms_norm(root, ctx)
+            if normed is None:
+                continue
+            name = ctx.text(normed)
+            yield self.finding(
+                root.node,
+                ctx,
+                f"The RMS norm of `{name}` {ctx.heat(node).phrase} as five kernels over the whole activation.",
+                advice=f"`F.rms_norm({name}, ({name}.shape[-1],), weight, eps)` does it in one.",
+            )

@@ -21,7 +21,7 @@ class PythonLoopOverTensor(Rule):
     What it does
 
     Reports loops on the hot path that read an element of a device tensor in each iteration, compute one row from the
-    same row of other tensors, or fill a square mask row by row.
+    same row of other tensors, add up or list what each row gives, or fill a square mask row by row.
 
     Why is this slow?
 
@@ -57,7 +57,10 @@ class PythonLoopOverTensor(Rule):
 
     code, name = "TPL603", "python-loop-over-tensor"
     impact = Impact.HIGH
-    listens = (Loops("range", "item", "tolist", "nonzero", "unique", "int", "float"), Calls("stack"))
+    listens = (
+        Loops("range", "enumerate", "zip", "append", "item", "tolist", "nonzero", "unique", "int", "float"),
+        Calls("stack", "cat", "concat", "vstack", "sum"),
+    )
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.Call):
@@ -84,14 +87,15 @@ class PythonLoopOverTensor(Rule):
         )
 
     def _stacked(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
-        """`torch.stack([f(x[i]) for i in range(len(x))])`, and `torch.stack([f(row) for row in x])`."""
+        """`torch.stack([f(x[i]) for i in range(len(x))])`, and `sum(f(row) for row in x)`."""
         rows = stacked_rows(node, ctx)
         if rows is None or ctx.heat(rows.elt) < Heat.STEP:
             return
+        done = "added up" if ctx.is_call_of(node, "sum") else "stacked"
         yield self.finding(
             rows,
             ctx,
-            "These rows are computed one at a time and stacked, although they are independent.",
+            f"These rows are computed one at a time and {done}, although they are independent.",
             advice="Compute all of them with one operation on the whole tensor.",
             confidence=Confidence.MEDIUM,
             impact=Impact.HIGH if _trains(node, ctx) else Impact.MEDIUM,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Impact, Rule
-from perflint.api.aliases import crosses_devices, is_idle_copy, is_new_tensor, just_made, may_change
+from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Heat, Impact, Rule
+from perflint.api.aliases import crosses_devices, is_idle_copy, is_new_tensor, just_made, may_change, overwritten_by
 
 from ._fixes.without_clone import without_clone
 from ._shared.plain_forms import is_plain_form
@@ -18,7 +18,8 @@ class RedundantClone(Rule):
     What it does
 
     Reports `.clone()` directly on the result of an operation that returns a new tensor, and copies in a forward that
-    are only read, of tensors that nothing modifies afterwards.
+    are only read, of tensors that nothing modifies afterwards. On every step also copies that are overwritten before
+    anything reads them: `x.clone().zero_()`.
 
     Why is this slow?
 
@@ -27,7 +28,7 @@ class RedundantClone(Rule):
 
     What to do
 
-    Remove the `.clone()`.
+    Remove the `.clone()`. Make what is overwritten with `torch.zeros_like`, `torch.full_like` or `torch.empty_like`.
 
     Fix safety
 
@@ -61,6 +62,15 @@ class RedundantClone(Rule):
         value = node.func.value
         made = just_made(value, ctx)
         if is_plain_form(node, ctx):
+            return
+        instead = overwritten_by(node, ctx) if ctx.heat(node) >= Heat.STEP and ctx.kind(value).is_tensor else None
+        if instead is not None:
+            yield self.finding(
+                node,
+                ctx,
+                f"`{ctx.text(node)}` copies values that the next operation on it overwrites.",
+                advice=f"Make a tensor of that size with `{instead}`, which reads nothing.",
+            )
             return
         moved = made is not None and crosses_devices(made, ctx)
         is_new = moved or (made is not None and is_new_tensor(made, ctx, changes=may_change(node, ctx)))

@@ -23,6 +23,7 @@ from perflint.analysis.aliases.modules import (
     takes_in_others,
 )
 from perflint.analysis.aliases.new_tensors import crosses_devices, is_new_tensor
+from perflint.analysis.aliases.overwritten import overwritten_by
 from perflint.analysis.aliases.owned_modules import is_owned
 from perflint.analysis.aliases.read_only import is_mutated_within, stays_here, unread
 from perflint.analysis.aliases.writes import changes_later, is_written_in
@@ -51,6 +52,7 @@ __all__ = [
     "may_change",
     "only_rebinds_entries",
     "outlives_iteration",
+    "overwritten_by",
     "stays_here",
     "takes_in_others",
     "unread",

@@ -9,10 +9,13 @@ from perflint.analysis.values.repeated_heads import repetition_of_heads
 from perflint.analysis.values.training_state import holds_training_state
 from perflint.analysis.values.triangles import is_triangle
 from perflint.analysis.values.written_norms import layer_norm, rms_norm
+from perflint.analysis.values.written_roots import MOMENT_NAMES, ROOT_NAMES, roots_at
 from perflint.ir.notation import value_of
 
 __all__ = [
     "LAYERS_WITH_WEIGHTS",
+    "MOMENT_NAMES",
+    "ROOT_NAMES",
     "Projection",
     "builds_model",
     "factor_of_gram",
@@ -22,5 +25,6 @@ __all__ = [
     "projection_behind",
     "repetition_of_heads",
     "rms_norm",
+    "roots_at",
     "value_of",
 ]

@@ -18,7 +18,7 @@ def collected_in_list(grown: Grown, loop: ast.stmt, ctx: Context) -> Fix | None:
     others = [*grown.call.args[1:], *(item.value for item in grown.call.keywords)]
     if not all(_is_literal(item) for item in others) or not _is_bound_before(grown, loop, ctx):
         return None
-    if _is_bound_elsewhere(grown, loop):
+    if grown.statement.value is not grown.call or _is_bound_elsewhere(grown, loop):
         return None  # `joined = batch` on the first turn: the join would know nothing of it
     if any(isinstance(part, (ast.Try, ast.Yield, ast.YieldFrom, ast.Return)) for part in walk(loop)):
         return None

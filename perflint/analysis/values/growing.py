@@ -21,7 +21,9 @@ _RANKS = frozenset(("shape", "ndim", "dim"))
 
 
 class Grown(NamedTuple):
-    """`name = call(...)` where `call` joins `name` and others. `parts` is the argument that holds them."""
+    """`name = call(...)` where `call` joins `name` and others. `parts` is the argument that holds them. The call may be
+    one arm of a conditional whose other arm begins: `x = y if x is None else cat([x, y])`.
+    """
 
     statement: ast.Assign
     call: ast.Call
@@ -33,6 +35,12 @@ class Grown(NamedTuple):
 
 def grown_at(node: ast.Call, ctx: FileFacts) -> Grown | None:
     statement = ctx.tree.parent(node)
+    if isinstance(statement, ast.IfExp):
+        begins = statement.orelse if node is statement.body else statement.body
+        target = getattr(ctx.tree.parent(statement), "targets", [None])[0]
+        if not asks_for_first(statement.test) or (isinstance(target, ast.Name) and mentions_name(begins, target.id)):
+            return None
+        statement = ctx.tree.parent(statement)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or has_unpacking(node) or not node.args:
         return None
     target, parts = statement.targets[0], node.args[0]
@@ -107,17 +115,18 @@ def _is_first_turn(target: ast.Name, grown: Grown, ctx: FileFacts) -> bool:
     if not isinstance(around, ast.If) or ctx.tree.parent(statement) is not around:
         return False
     branches = (around.body, around.orelse)
-    return any((statement in branch) != (grown.statement in branch) for branch in branches) and _asks_for_first(around)
+    is_other = any((statement in branch) != (grown.statement in branch) for branch in branches)
+    return is_other and asks_for_first(around.test)
 
 
-def _asks_for_first(test: ast.If) -> bool:
+def asks_for_first(test: ast.expr) -> bool:
     """`i == 0`, `x is None`, `first`, `len(x) == 0`, `x`."""
-    for part in walk(test.test):
+    for part in walk(test):
         if isinstance(part, ast.Constant) and part.value in (0, None):
             return True
         if isinstance(part, ast.Name) and "first" in part.id:
             return True
-    return isinstance(test.test, ast.Name)
+    return isinstance(test, ast.Name)
 
 
 def size_reads(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> list[ast.Name] | None:
@@ -143,4 +152,6 @@ def _is_size(name: ast.Name, ctx: FileFacts) -> bool:
         return isinstance(outer.func, ast.Name) and outer.func.id == "len"
     if isinstance(outer, ast.Compare):
         return all(isinstance(item, ast.Constant) and item.value is None for item in outer.comparators)
+    if isinstance(outer, ast.IfExp):
+        return outer.test is name
     return isinstance(outer, (ast.Return, ast.If)) or (isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not))

@@ -4,46 +4,56 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import callee_name
+from perflint.syntax.named import is_name
+from perflint.syntax.walk import walk
 
 #: Methods that give the same for one row as for all rows at once, where no axis is named.
 _BY_ELEMENT = frozenset(
     "exp log sqrt abs sin cos tanh sigmoid relu square clamp pow neg add sub mul div float long half to detach "
-    "clone reciprocal rsqrt softplus".split()
+    "clone reciprocal rsqrt softplus unsqueeze".split()
 )
 #: Functions of a row that are the same for all rows at once, with the axis counted one further. `log_softmax` and
 #: `logsumexp` go row by row on purpose, where the scores of all tokens would take too much memory.
 _BY_ROW = frozenset("sum mean norm softmax normalize cosine_similarity amax amin prod".split())
 _FOR_ALL = _BY_ELEMENT | _BY_ROW
+#: What writes into the row that it is called on.
+_WRITES = frozenset("copy_ fill_ add_ mul_ sub_ div_".split())
+_TAKES_APART = frozenset("detach clone to float long half double unsqueeze squeeze view reshape".split())
+_SIZES = frozenset("shape size numel".split())
 
 
 def _is_tensor(node: ast.expr, ctx: FileFacts) -> bool:
     return ctx.kind(node).tag is Tag.TENSOR
 
 
-def computed_by_rows(node: ast.For, index: str, ctx: FileFacts) -> str | None:
-    """The tensor that a loop computes one index at a time, each from the same index of other tensors."""
+def computed_by_rows(node: ast.For, index: str, ctx: FileFacts, of_rows: Collection[str] = ()) -> str | None:
+    """What a loop computes one index or row at a time, each from the same one of other tensors: rows of a tensor, a sum
+    of what each row gives, or a list of that. `of_rows` are the names of the rows that the loop goes through.
+    """
     own: set[str] = set()
     written: set[str] = set()
     for statement in node.body:
-        if (name := _local(statement)) is not None and name not in own:
-            own.add(name)
-        elif name := _written(statement, index):
+        if name := _result(statement, index, of_rows):
             if name in written:
                 return None
             written.add(name)
+        elif (name := _local(statement) or "") and name not in own and name not in of_rows:
+            own.add(name)
         else:
             return None
     if not written or own & written:
         return None
-    known: set[str] = set()
+    known: set[str] = set(of_rows)
     for statement in node.body:
-        name = _local(statement)
-        unread = written | (own - known)  # what is not bound yet is of the turn before
-        if name is None:
+        name = "" if _result(statement, index, of_rows) else _local(statement) or ""
+        unread = written - known | (own - known)  # what is not bound yet is of the turn before
+        if not name:
             if not _is_by_element(statement, index, unread, ctx, known):
                 return None
         else:
@@ -57,6 +67,85 @@ def computed_by_rows(node: ast.For, index: str, ctx: FileFacts) -> str | None:
                 return None
             known.add(name)
     return min(written)
+
+
+def _result(statement: ast.stmt, index: str, of_rows: Collection[str]) -> str:
+    """The name of what a statement writes a row of, adds to or appends to."""
+    name = _written(statement, index) if index else ""
+    if not name and (part := _part_of(statement, of_rows)) is not None:
+        name = part.written
+    return name
+
+
+class _Part(NamedTuple):
+    """What a statement does with a value of its turn: it adds it to a sum, appends it to a list (`is_listed`), or
+    writes it into a row that the loop goes through (`is_row`).
+    """
+
+    written: str
+    value: ast.expr
+    is_listed: bool = False
+    is_row: bool = False
+
+
+def _part_of(statement: ast.stmt, of_rows: Collection[str]) -> _Part | None:
+    """`total += value`, `total = total + value`, `rows.append(value)`, `row[:n] = value`, `row[:n].copy_(value)`."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub)):
+        if isinstance(statement.target, ast.Name):
+            is_row = statement.target.id in of_rows
+            return _Part(statement.target.id, statement.value, is_row=is_row)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+        if isinstance(target, ast.Subscript) and (row := _row_written(target, of_rows)):
+            return _Part(row, value, is_row=True)
+        if isinstance(target, ast.Name) and isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+            if is_name(value.left, target.id):
+                return _Part(target.id, value.right)
+            if is_name(value.right, target.id) and isinstance(value.op, ast.Add):
+                return _Part(target.id, value.left)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
+        return None
+    if isinstance(call.func, ast.Attribute):
+        if call.func.attr == "append" and isinstance(call.func.value, ast.Name):
+            return _Part(call.func.value.id, call.args[0], is_listed=True)
+        if call.func.attr in _WRITES and (row := _row_written(call.func.value, of_rows)):
+            return _Part(row, call.args[0], is_row=True)
+    return None
+
+
+def _row_written(target: ast.expr, of_rows: Collection[str]) -> str:
+    """The row of `row` and of `row[: x.shape[0], 1:]`."""
+    if isinstance(target, ast.Subscript):
+        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        if not all(_is_fixed(part, of_rows) for part in parts):
+            return ""
+        target = target.value
+    return target.id if isinstance(target, ast.Name) and target.id in of_rows else ""
+
+
+def _is_fixed(part: ast.expr | None, of_rows: Collection[str]) -> bool:
+    """Whether a part of an index is the same for all rows: a number, a slice between such, a size of a row."""
+    if part is None or isinstance(part, ast.Constant):
+        return True
+    if isinstance(part, ast.UnaryOp):
+        return _is_fixed(part.operand, of_rows)
+    if isinstance(part, ast.Slice):
+        return all(_is_fixed(bound, of_rows) for bound in (part.lower, part.upper, part.step))
+    return _is_size(part, of_rows)
+
+
+def _is_size(node: ast.expr, of_rows: Collection[str]) -> bool:
+    """`row.shape[0]`, `row.size(0)`, `row.numel()`, `len(row)`: all rows of a tensor have one size."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and _is_size(node.value, of_rows)
+    if isinstance(node, ast.Call):
+        if is_name(node.func, "len") and len(node.args) == 1:
+            return isinstance(node.args[0], ast.Name) and node.args[0].id in of_rows
+        return isinstance(node.func, ast.Attribute) and _is_size(node.func, of_rows)
+    if not isinstance(node, ast.Attribute) or node.attr not in _SIZES:
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id in of_rows
 
 
 def _local(statement: ast.stmt) -> str | None:
@@ -93,17 +182,20 @@ def _is_row(node: ast.Subscript, index: str) -> bool:
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     own = [part for part in parts if isinstance(part, ast.Name) and part.id == index]
     rest = [part for part in parts if part not in own]
-    return len(own) == 1 and all(_is_whole(part) or isinstance(part, ast.Name) for part in rest)
-
-
-def _is_whole(part: ast.expr) -> bool:
-    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
+    return len(own) == 1 and all(_is_fixed(part, ()) or isinstance(part, ast.Name) for part in rest)
 
 
 def _is_by_element(
     statement: ast.stmt, index: str, written: set[str], ctx: FileFacts, of_rows: Collection[str] = ()
 ) -> bool:
     """Whether a statement computes its row element by element, from the same row of other tensors."""
+    part = _part_of(statement, of_rows)
+    if part is not None:
+        if part.is_row:
+            return is_same_for_all_rows(part.value, index, written - {part.written}, ctx, of_rows)
+        reads_row = not {index, *of_rows}.isdisjoint(names_in(part.value))
+        works = not part.is_listed or _computes(part.value)
+        return reads_row and works and is_same_for_all_rows(part.value, index, written, ctx, of_rows)
     if isinstance(statement, ast.Assign):
         target, value = statement.targets[0], statement.value
     elif isinstance(statement, ast.AugAssign):
@@ -114,6 +206,14 @@ def _is_by_element(
         return False
     reads_row = isinstance(statement, ast.AugAssign) or not {index, *of_rows}.isdisjoint(names_in(value))
     return reads_row and is_same_for_all_rows(value, index, written, ctx, of_rows)
+
+
+def _computes(value: ast.expr) -> bool:
+    """Whether there is work in what is listed of each row: rows that are only taken apart cost little."""
+    return any(
+        isinstance(part, ast.BinOp) or (isinstance(part, ast.Call) and callee_name(part) not in _TAKES_APART)
+        for part in walk(value)
+    )
 
 
 def is_same_for_all_rows(
@@ -135,9 +235,15 @@ def is_same_for_all_rows(
             return False
         return all(is_same_for_all_rows(side, index, written, ctx, of_rows) for side in (node.left, node.right))
     if isinstance(node, ast.Subscript):
+        if _is_size(node, of_rows):
+            return True
         if not isinstance(node.value, ast.Name) or node.value.id in written or not _is_tensor(node.value, ctx):
             return False
+        if node.value.id in of_rows:
+            return _row_written(node, of_rows) != ""
         return _is_row(node, index) or (isinstance(node.slice, ast.Name) and node.slice.id not in {index, *of_rows})
+    if _is_size(node, of_rows):
+        return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_ALL:
         given = [*node.args, *(item.value for item in node.keywords)]
         whole = (ctx.target(node.func) or "").startswith("torch.")

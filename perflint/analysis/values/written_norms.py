@@ -3,58 +3,75 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.values.written_roots import Root, operand, root_of, scaled_by, uses_of
 from perflint.ir.calls import argument, is_constant, keyword
 
 T = TypeVar("T")
 _Look: TypeAlias = "Callable[[ast.expr, FileFacts, int], T | None]"
-_ROOTS = ("torch.rsqrt", "torch.sqrt")
 _SQUARES = ("torch.square", "torch.pow")
 _MEANS = ("torch.mean",)
 _VARIANCES = ("torch.var",)
+_SPREADS = ("torch.std",)
+_BOTH = ("torch.var_mean",)
+_NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm")
 _DEEP = 3
 
 
 class Moment(NamedTuple):
-    """A mean over one dimension that stays, as one: of squares, or a variance around the mean."""
+    """A mean over one dimension that stays, as one: of squares, or a variance around the mean. What is `unbiased` is
+    divided by one less than the number of elements.
+    """
 
     of: ast.expr
     dim: int
     centered: bool
+    unbiased: bool = False
 
 
-def rms_norm(root: ast.Call, ctx: FileFacts) -> ast.expr | None:
+class LayerNorm(NamedTuple):
+    of: ast.expr
+    dim: int
+    unbiased: bool
+
+
+def rms_norm(root: Root, ctx: FileFacts) -> ast.expr | None:
     """`x` of `x * rsqrt(mean(x ** 2) + eps)`, over its last dimension. None for another root, and for a layer norm:
     that takes the mean from `x` before.
     """
     moment = _moment_under(root, ctx)
-    scaled = _scaled_by(root, ctx) if moment is not None and moment.dim == -1 and not moment.centered else None
-    if moment is None or scaled is None or not _same(scaled, moment.of, ctx):
+    scaled = scaled_by(root, ctx) if moment is not None and moment.dim == -1 and not moment.centered else None
+    if moment is None or scaled is None or not any(_same(one, moment.of, ctx) for one in _factors(scaled)):
         return None
-    return None if _centered(scaled, -1, ctx) is not None else plain(moment.of)
+    is_centered = any(_centered(one, -1, ctx) is not None for one in _factors(scaled))
+    return None if is_centered else plain(moment.of)
 
 
-def layer_norm(root: ast.Call, ctx: FileFacts) -> tuple[ast.expr, int] | None:
+def layer_norm(root: Root, ctx: FileFacts) -> LayerNorm | None:
     """`x` of `(x - mean(x)) / sqrt(var(x) + eps)` and the dimension, the last or the one at 1; None for another root,
     and where the mean or the root is wanted for more, to undo the normalization.
     """
     moment = _moment_under(root, ctx)
-    scaled = _scaled_by(root, ctx) if moment is not None else None
+    scaled = scaled_by(root, ctx) if moment is not None else None
     if moment is None or scaled is None or not (moment.dim == -1 or (moment.dim == 1 and _is_of_pictures(root, ctx))):
         return None
-    # The gain may come before: `gain * (x - mean) / sqrt(var + eps)`.
-    is_product = isinstance(scaled, ast.BinOp) and isinstance(scaled.op, ast.Mult)
-    factors = [scaled.left, scaled.right] if is_product else [scaled]  # type: ignore[attr-defined]
+    factors = _factors(scaled)
     centered = next((found for one in factors if (found := _centered(one, moment.dim, ctx)) is not None), None)
     if centered is None or _is_wanted_for_more(root, ctx):
         return None
     source = moment.of if moment.centered else _centered(moment.of, moment.dim, ctx)
     if source is None or not any(_same(source, one, ctx) for one in (centered, *factors)):
         return None
-    return plain(centered), moment.dim
+    return LayerNorm(plain(centered), moment.dim, moment.unbiased)
+
+
+def _factors(scaled: ast.expr) -> list[ast.expr]:
+    """The gain may come before: `gain * (x - mean) / sqrt(var + eps)`."""
+    is_product = isinstance(scaled, ast.BinOp) and isinstance(scaled.op, ast.Mult)
+    return [scaled.left, scaled.right] if is_product else [scaled]  # type: ignore[attr-defined]
 
 
 def plain(node: ast.expr) -> ast.expr:
@@ -64,21 +81,49 @@ def plain(node: ast.expr) -> ast.expr:
     return node
 
 
-def _moment_under(root: ast.Call, ctx: FileFacts) -> Moment | None:
-    value = _operand(root, ctx, _ROOTS)
-    return None if value is None else _moment(value, ctx)
+def _moment_under(root: Root, ctx: FileFacts) -> Moment | None:
+    if root.of is not None:
+        return _moment(root.of, ctx)
+    return _spread(root.node, ctx) or _length(root.node, ctx)
 
 
-def _operand(node: ast.expr, ctx: FileFacts, functions: tuple[str, ...]) -> ast.expr | None:
-    """`v` of `torch.rsqrt(v)` and of `v.rsqrt()`."""
-    if not isinstance(node, ast.Call):
+def _spread(node: ast.expr, ctx: FileFacts) -> Moment | None:
+    """`x.std(-1, keepdim=True)`"""
+    value = operand(node, ctx, _SPREADS)
+    if value is None or not isinstance(node, ast.Call):
         return None
-    if ctx.is_call_of(node, *functions):
-        return node.args[0] if node.args else keyword(node, "input")
-    if isinstance(node.func, ast.Attribute) and ctx.target(node.func) not in functions:
-        names = {function.rpartition(".")[2] for function in functions}
-        return node.func.value if node.func.attr.rstrip("_") in names else None
-    return None
+    dim = _dimension(node, _SPREADS, ctx)
+    return Moment(value, dim, centered=True, unbiased=not _is_biased(node)) if dim is not None else None
+
+
+def _length(node: ast.expr, ctx: FileFacts) -> Moment | None:
+    """`x.norm(dim=-1, keepdim=True) * width ** -0.5`: a norm, divided by the root of the width."""
+    norm = node.left if isinstance(node, ast.BinOp) else node
+    if norm is node or not isinstance(node, ast.BinOp) or not isinstance(norm, ast.Call):
+        return None
+    value = operand(norm, ctx, _NORMS)
+    if value is None or not _is_by_width(node, ctx):
+        return None
+    power, dims = argument(norm, int(ctx.is_call_of(norm, *_NORMS)), "p"), keyword(norm, "dim")
+    keeps = keyword(norm, "keepdim")
+    if not (power is None or is_constant(power, 2)) or dims is None or keeps is None:
+        return None
+    is_last = ast.unparse(dims) == "-1" and is_constant(keeps, value=True)
+    return Moment(value, -1, centered=False) if is_last else None
+
+
+def _is_by_width(node: ast.BinOp, ctx: FileFacts) -> bool:
+    """Whether a norm is brought to the width of what it measures: `* width ** -0.5`, `/ math.sqrt(width)`, also where
+    the class keeps that number.
+    """
+    values: list[ast.expr | None] = [node.right]
+    if isinstance(node.right, (ast.Attribute, ast.Name)):
+        values = [item.value for item in ctx.inference.flow.definitions_of(node.right)[0]]
+        if not values and isinstance(node.right, ast.Attribute) and (cls := ctx.tree.class_of(node)) is not None:
+            values = [item.value for item in ctx.inference.classes.attributes.stores(cls, node.right.attr)]
+    roots = [root_of(value, ctx) if value is not None else None for value in values]
+    divides = isinstance(node.op, ast.Div)
+    return bool(roots) and all(root is not None and root.divides == divides for root in roots)
 
 
 def _moment(node: ast.expr, ctx: FileFacts, depth: int = _DEEP) -> Moment | None:
@@ -87,15 +132,15 @@ def _moment(node: ast.expr, ctx: FileFacts, depth: int = _DEEP) -> Moment | None
     """
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _moment(node.left, ctx, depth) or _moment(node.right, ctx, depth)
-    for functions, centered in ((_MEANS, False), (_VARIANCES, True)):
-        value = _operand(node, ctx, functions)
+    for functions, centered in ((_MEANS, False), (_VARIANCES, True), (_BOTH, True)):
+        value = operand(node, ctx, functions)
         if value is None or not isinstance(node, ast.Call):
             continue
         dim = _dimension(node, functions, ctx)
         of = value if centered else _square(value, ctx)
-        if of is None or dim is None or (centered and not _is_biased(node)):
+        if of is None or dim is None:
             return None
-        return Moment(of, dim, centered)
+        return Moment(of, dim, centered, centered and not _is_biased(node))
     return _behind_name(node, ctx, depth, _moment)
 
 
@@ -131,7 +176,7 @@ def _square(node: ast.expr, ctx: FileFacts) -> ast.expr | None:
             return node.left
         is_product = isinstance(node.op, ast.Mult) and ast.dump(node.left) == ast.dump(node.right)
         return node.left if is_product else None
-    value = _operand(node, ctx, _SQUARES)
+    value = operand(node, ctx, _SQUARES)
     if value is None or not isinstance(node, ast.Call):
         return None
     exponent = argument(node, 1 if ctx.is_call_of(node, *_SQUARES) else 0, "exponent")
@@ -147,40 +192,20 @@ def _centered(node: ast.expr, dim: int, ctx: FileFacts, depth: int = _DEEP) -> a
 
 
 def _mean_of(node: ast.expr, dim: int, ctx: FileFacts, depth: int) -> ast.expr | None:
-    value = _operand(node, ctx, _MEANS)
+    value = operand(node, ctx, _MEANS)
     if value is not None and isinstance(node, ast.Call):
         return value if _dimension(node, _MEANS, ctx) == dim else None
+    both = _taken_apart(node, 1, ctx)
+    if both is not None:
+        return operand(both, ctx, _BOTH) if _dimension(both, _BOTH, ctx) == dim else None
     return _behind_name(node, ctx, depth, lambda value, ctx, depth: _mean_of(value, dim, ctx, depth))
 
 
-def _scaled_by(node: ast.Call, ctx: FileFacts) -> ast.expr | None:
-    """`x` of `x * rsqrt(...)` and of `x / sqrt(...)`, where the root has a name or none."""
-    divides = isinstance(node.func, ast.Attribute) and node.func.attr == "sqrt"
-    for use in _uses(node, ctx):
-        outer = ctx.tree.parent(use)
-        if isinstance(outer, ast.BinOp):
-            if isinstance(outer.op, ast.Mult) and not divides:
-                return outer.right if use is outer.left else outer.left
-            if isinstance(outer.op, ast.Div) and divides and use is outer.right:
-                return outer.left
-    return None
-
-
-def _uses(node: ast.Call, ctx: FileFacts) -> Iterator[ast.expr]:
-    yield node
-    statement = ctx.tree.statement_of(node)
-    if not (isinstance(statement, ast.Assign) and statement.value is node and len(statement.targets) == 1):
-        return
-    target, function = statement.targets[0], ctx.tree.function_of(node)
-    if isinstance(target, ast.Name) and function is not None:
-        yield from (part for part in ctx.tree.named(target.id, function) if isinstance(part.ctx, ast.Load))
-
-
-def _is_of_pictures(root: ast.Call, ctx: FileFacts) -> bool:
+def _is_of_pictures(root: Root, ctx: FileFacts) -> bool:
     """Whether what is normalized is scaled by a parameter that is spread over height and width, `weight[:, None, None]`
     or `weight.view(1, C, 1, 1)`: then the dimension at 1 holds channels, not times.
     """
-    function = ctx.tree.function_of(root)
+    function = ctx.tree.function_of(root.node)
     return function is not None and any(
         isinstance(part, ast.BinOp)
         and isinstance(part.op, ast.Mult)
@@ -197,12 +222,12 @@ def _is_spread(node: ast.expr) -> bool:
     return [is_constant(item, 1) for item in node.args[-2:]] == [True, True]
 
 
-def _is_wanted_for_more(root: ast.Call, ctx: FileFacts) -> bool:
+def _is_wanted_for_more(root: Root, ctx: FileFacts) -> bool:
     """Whether the root has a name that more than one place reads, or that outlives the function."""
-    statement = ctx.tree.statement_of(root)
+    statement = ctx.tree.statement_of(root.node)
     if isinstance(statement, ast.Assign) and any(not isinstance(target, ast.Name) for target in statement.targets):
-        return statement.value is root
-    uses = list(_uses(root, ctx))  # the root itself, and where its name is read
+        return statement.value is root.node
+    uses = list(uses_of(root, ctx))  # the root itself, and where its name is read
     return len(uses) > 2
 
 
@@ -226,6 +251,17 @@ def _behind_name(node: ast.expr, ctx: FileFacts, depth: int, look: _Look[T]) -> 
     if not isinstance(node, ast.Name) or depth == 0:
         return None
     made = ctx.inference.flow.definitions(node)
-    if len(made) != 1 or made[0].value is None or made[0].path:
+    if len(made) != 1 or made[0].value is None:
         return None
+    if made[0].path:
+        both = _taken_apart(node, 0, ctx)
+        return look(both, ctx, depth - 1) if both is not None else None
     return look(made[0].value, ctx, depth - 1)
+
+
+def _taken_apart(node: ast.expr, place: int, ctx: FileFacts) -> ast.Call | None:
+    """The call of `variance, mean = torch.var_mean(x)`, of which a name is one."""
+    made = ctx.inference.flow.definitions(node) if isinstance(node, ast.Name) else ()
+    if len(made) != 1 or made[0].path != (place,) or not isinstance(made[0].value, ast.Call):
+        return None
+    return made[0].value if ctx.is_call_of(made[0].value, *_BOTH) else None

@@ -222,21 +222,33 @@ def _compares_sizes(leaf: ast.Compare, ctx: FileFacts) -> bool:
 
 
 def _is_row_of_tensor(leaf: ast.Name, ctx: FileFacts) -> bool:
-    """Whether a comprehension that filters by `leaf` takes it from a tensor: `for i, keep in zip(ids, mask) if keep`.
+    """Whether a comprehension that filters by `leaf` takes it from a tensor, `for i, keep in zip(ids, mask) if keep`,
+    or a loop takes it from one.
 
     Of other names that hold a tensor, a bare test more often asks whether there is one at all.
     """
-    outer = next((node for node in ctx.tree.ancestors(leaf) if isinstance(node, COMPREHENSIONS)), None)
-    for generator in outer.generators if outer is not None else ():
-        target, source = generator.target, generator.iter
-        if isinstance(target, ast.Tuple) and isinstance(source, ast.Call) and ctx.target(source.func) == "zip":
-            pairs = list(zip(target.elts, source.args))
-        else:
-            pairs = [(target, source)]
-        for name, values in pairs:
-            if isinstance(name, ast.Name) and name.id == leaf.id:
-                return ctx.kind(values).is_tensor
+    for outer in ctx.tree.ancestors(leaf):
+        if isinstance(outer, COMPREHENSIONS):
+            found = [ctx.kind(item).is_tensor for part in outer.generators for item in _rows_of(part, leaf, ctx)]
+            return any(found)
+        if isinstance(outer, ast.For) and (sources := list(_rows_of(outer, leaf, ctx))):
+            made = ctx.inference.flow.definitions(leaf)
+            return all(item.node is outer for item in made) and ctx.kind(sources[0]).tag is Tag.TENSOR
     return False
+
+
+def _rows_of(loop: ast.For | ast.comprehension, leaf: ast.Name, ctx: FileFacts) -> Iterator[ast.expr]:
+    """What a loop goes through where it gives its parts the name of `leaf`."""
+    pairs = [(loop.target, loop.iter)]
+    while pairs:
+        target, source = pairs.pop()
+        if isinstance(target, ast.Tuple) and isinstance(source, ast.Call):
+            if ctx.target(source.func) == "zip":
+                pairs += zip(target.elts, source.args)
+            elif ctx.target(source.func) == "enumerate" and source.args:
+                pairs.append((target.elts[-1], source.args[0]))
+        elif isinstance(target, ast.Name) and target.id == leaf.id:
+            yield source
 
 
 def _compares_loss(leaf: ast.expr, ctx: FileFacts) -> bool:

@@ -10,6 +10,7 @@ from perflint.analysis.invariants.number_sources import goes_back
 from perflint.analysis.naming.loops import LENGTH_LIMIT
 from perflint.analysis.naming.phases import CHOOSES, DECODES, KEEPS_EXPERIENCE, SHOWS_PROGRESS
 from perflint.analysis.phases.memory_pressure import is_load_shedding
+from perflint.analysis.phases.phase import Phase
 from perflint.analysis.waits.arrays_told import only_tells
 from perflint.analysis.waits.host_search import is_read_for_search
 from perflint.analysis.waits.host_work import in_forward, region_of
@@ -67,7 +68,9 @@ def _hands_on(node: ast.Call, ctx: FileFacts) -> bool:
     parent = ctx.tree.parent(node)
     to_numpy = _becomes_array(node, ctx)
     if in_forward(node, ctx):
-        return to_numpy or isinstance(parent, ast.Return) or _is_put_away(node, ctx)
+        # A step that trains takes what its forwards return: most of them are not at the end of it.
+        is_handed_on = isinstance(parent, ast.Return) and ctx.phase(node).phase is not Phase.TRAIN
+        return to_numpy or is_handed_on or _is_put_away(node, ctx)
     if ctx.role(node) == "train":
         leaves = to_numpy and not _is_of_number(node, ctx) and not only_tells(node, ctx)
         return _is_iterated(node, ctx) or (leaves and _is_alone(node, ctx))
