@@ -48,7 +48,7 @@ class LoaderRebuiltInLoop(Rule):
     - One batch to inspect, outside loops.
     - Training on one fixed batch to debug.
     - Loaders that are rebuilt because their dataset or sampler changes (folds, a curriculum).
-    - Loaders without workers that are built once per epoch.
+    - Loaders without workers that are built once per epoch, and programs in which no loader has workers.
 
     Measured
 
@@ -78,6 +78,8 @@ class LoaderRebuiltInLoop(Rule):
         loop = next(iter(ctx.loops(node)), None)
         if not begins_often(node, source, loop, ctx):
             return
+        if ctx.program.whole.loads_without_workers:
+            return  # nothing has been prefetched
         confidence = loader_confidence(source, ctx) or confidence_by_use(node, source, ctx)
         if confidence is None:
             return

@@ -26,6 +26,8 @@ from perflint.torch_model.names import canonical
 #: Data sets whose samples are in memory, and that are not those of another one; the ends of their names.
 _IN_MEMORY = loaders.IN_MEMORY_DATASETS - loaders.PASSING_ON
 _IN_MEMORY_NAMES = frozenset(name.rpartition(".")[2] for name in _IN_MEMORY)
+#: The parameters of a loader before the number of its workers.
+_BEFORE_WORKERS = 5
 _HOOKS = ("register_forward_hook", "register_module_forward_hook")
 
 if TYPE_CHECKING:
@@ -243,6 +245,15 @@ class Whole:
         `program.lasting`, empty when surely nothing.
         """
         return self._lasting.fault(started)
+
+    @cached_property
+    def loads_without_workers(self) -> bool:
+        """Whether the program makes loaders, all of them with what is written out, and none with workers."""
+        calls = [item.call for item in self._program.resolver.nesting.calls_of(("DataLoader",))]
+        return bool(calls) and not any(
+            len(call.args) > _BEFORE_WORKERS or any(key in ("num_workers", "") for key, _ in call.keywords)
+            for call in calls
+        )
 
     @cached_property
     def pins_itself(self) -> bool:

@@ -14,7 +14,7 @@ from perflint.analysis.loading.reaching import is_of_batch, moves_indices
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.data import MOVES
 from perflint.ir.calls import callee_name
-from perflint.ir.summary import CallFacts
+from perflint.ir.summary import CallFacts, FunctionFacts
 
 _CONVERSIONS = frozenset({"float", "double", "half", "long", "int"})
 #: What a file says that means to compute with its batches, not only to prepare them.
@@ -93,7 +93,10 @@ def _moves(run: Run, ctx: FileFacts) -> bool:
         return True
     own, names = calls_in(run, ctx), batch_names(run, ctx)
     moved = [call for call in own if last_of(call.func) in ("to", "cuda")]
-    if any(_is_of(call.func, names) for call in moved):
+    of_batch = [call for call in moved if _is_of(call.func, names)]
+    if of_batch and all(_is_converted(call.func, ctx.program.function(run.scope)) for call in of_batch):
+        return False
+    if of_batch:
         # Parts of the batch are moved as they come: what else is made of arrays says nothing of it.
         return not any(_makes_anew(call) and _is_made_of(call, names) for call in own)
     facts = ctx.program.function(run.scope)
@@ -143,5 +146,24 @@ def _makes_anew(call: CallFacts) -> bool:
         return True
     if not (isinstance(func, tuple) and func[0] == "attr" and MOVES.search(str(func[2]))):
         return False
-    inner = func[1]
-    return isinstance(inner, tuple) and inner[0] == "call" and last_of(inner[1]) in _CONVERSIONS
+    return _is_conversion(func[1])
+
+
+def _is_conversion(value: object) -> bool:
+    """`x.float()`, `x.type(torch.FloatTensor)`: not pinned, whatever `x` was."""
+    if not (isinstance(value, tuple) and value[0] == "call"):
+        return False
+    to_host = [item for item in value[2] if isinstance(item, str) and item.startswith("torch.") and ".cuda" not in item]
+    return last_of(value[1]) in _CONVERSIONS or (last_of(value[1]) == "type" and bool(to_host))
+
+
+def _is_converted(value: object, facts: FunctionFacts) -> bool:
+    """Whether what is moved is a name that a conversion of itself is bound to: `x = x.float()` before `x.cuda()`."""
+    while isinstance(value, tuple) and value[0] in ("attr", "item"):
+        value = value[1]
+    name = value.partition(".")[0] if isinstance(value, str) else ""
+    return any(
+        _is_conversion(bound) and str(bound[1]).partition(".")[0] == name
+        for bound in facts.binds.get(name, ())
+        if isinstance(bound, tuple)
+    )

@@ -207,6 +207,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "data_asks": (),
     "data_sets": (),
     "makes_data_sets_in_memory": (),
+    "loads_without_workers": (),
     "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
     "given": (_plain,),
