@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from perflint.analysis.values import promises
 from perflint.analysis.values.displays import moves_items_where_it_can
 from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.keyed_stores import always_before, by_text
 from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, by_key, join
 from perflint.finding import Confidence
 from perflint.ir.calls import is_constant
@@ -65,9 +66,14 @@ class Filling:
         if not stores:
             return kind
         tree = self._inference.tree
+        kinds = [(item, self._inference.definition_kind(item, frame)) for item in stores]
+        told = by_text(kinds, self._inference.flow, tree) if kind.tag in (Tag.MAPPING, Tag.BATCH) else ()
         if through and not empty and not all(moves_items_where_it_can(item, node, tree) for item in stores):
-            return kind
-        made = join(self._inference.definition_kind(item, frame) for item in stores)
+            told = told if all(always_before(item, node, tree) for item in stores) else ()
+            return _with_items(kind, told)
+        made = join(held for _, held in kinds)
+        if told and kind.tag is Tag.MAPPING:
+            return _with_items(kind, told).but(element=made)
         before = kind
         if kind.tag in _KEYED:
             if not all(self._goes_through_keys(item, node.id) for item in stores):
@@ -155,6 +161,13 @@ class Filling:
             outer for outer in self._inference.tree.ancestors(store.node) if isinstance(outer, (ast.For, ast.AsyncFor))
         )
         return any(isinstance(loop.iter, ast.Call) and iterated_key(loop.iter) == name for loop in loops)
+
+
+def _with_items(kind: Kind, told: tuple[tuple[str, Kind], ...]) -> Kind:
+    """A mapping or a batch, with what is told of some of its keys."""
+    names = {key for key, _ in told}
+    kept = tuple(item for item in kind.items if item[0] not in names)
+    return kind.but(items=tuple(sorted((*kept, *told), key=by_key))) if told else kind
 
 
 def _is_given(statement: ast.stmt, name: str) -> bool:

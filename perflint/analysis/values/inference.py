@@ -33,6 +33,7 @@ from perflint.analysis.values.filling import Filling, is_empty_dict, is_placehol
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.imported import exported
 from perflint.analysis.values.joining import Joining
+from perflint.analysis.values.keyed_stores import for_key
 from perflint.analysis.values.kind import (
     DTYPE,
     NAMED_LOADER,
@@ -55,7 +56,7 @@ from perflint.analysis.values.siblings import Siblings
 from perflint.finding import Confidence
 from perflint.ir.notation import source_of
 from perflint.ir.summary import MODULE
-from perflint.syntax.bindings import Binding, Definition, key_of
+from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.flow import Flow
 from perflint.syntax.tree import FunctionNode, Tree
 
@@ -391,10 +392,9 @@ class Inference:
             others = tuple(item for item in stores if id(item.value) not in around)
             stores, through = others, through or len(others) < len(stores)
         base = self.eval(node.value, frame)
-        if stores and base.tag is Tag.MAPPING and _is_key(node) and isinstance(node.value, ast.Name):
-            # `nets[name] = nets[name].to(device)`: the mapping tells what is under each key since then.
-            others = tuple(item for item in stores if item.name == key_of(node))
-            stores, through = others, through or len(others) < len(stores)
+        if stores and _is_key(node) and isinstance(node.value, ast.Name):
+            stores, left = for_key(node, stores, base, self.flow, self.tree), len(stores)
+            through = through or len(stores) < left
         # What is written into a tensor is copied to where the tensor lives.
         copied = base.tag is Tag.TENSOR and not _is_key(node)
         kinds = [] if copied else [self.definition_kind(item, frame) for item in stores]
