@@ -71,7 +71,7 @@ class DistributionValidation(Rule):
     code, name = "TPL210", "distribution-validation"
     numerics = "same bits"
     impact = Impact.MEDIUM
-    listens = (Calls(*DISTRIBUTIONS, *_CHECKED),)
+    listens = (Calls(*DISTRIBUTIONS, *_CHECKED, doing=("distribution",)),)
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read")

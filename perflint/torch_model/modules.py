@@ -132,6 +132,12 @@ MODULE_BASE_NAMES = words(
 )
 #: Distributions sync at construction and in `log_prob` unless `validate_args=False`.
 DISTRIBUTION_PACKAGE = "torch.distributions."
+#: Classes in it whose constructors check what they are given.
+CHECKED_DISTRIBUTIONS = (
+    "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "
+    "LogNormal MultivariateNormal LowRankMultivariateNormal OneHotCategorical Geometric Gumbel HalfNormal VonMises "
+    "NegativeBinomial Binomial RelaxedBernoulli RelaxedOneHotCategorical ContinuousBernoulli Weibull Pareto"
+).split()
 
 
 def is_torch_module(dotted: str) -> bool:

@@ -4,7 +4,7 @@ that libraries gave. Found from the few functions that have the effect themselve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.analysis.effects.summary import Effect, Effects
@@ -13,14 +13,18 @@ from perflint.analysis.names.refs import Scope
 from perflint.finding import Heat
 from perflint.ir.own_effects import KEEPS
 from perflint.ir.summary import FunctionFacts, Value
+from perflint.torch_model import modules
+from perflint.torch_model.names import last
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
 
-__all__ = ["KEEPING", "is_wrapper", "names_by_effect"]
+__all__ = ["DISTRIBUTION", "KEEPING", "is_wrapper", "names_by_effect"]
 
 #: The name under which calls that keep what they are given are listened to.
 KEEPING = "keeps"
+#: The name under which calls of what holds a class of distributions are listened to.
+DISTRIBUTION = "distribution"
 #: What a library's function with the effect goes by: a file that has none of these words has no such call.
 _WORDS: dict[str, tuple[str, ...]] = {
     Effect.WAITS.value: ("synchronize",),
@@ -53,6 +57,7 @@ def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
     hot = [scope for scope, facts in functions if program.heat(scope) >= Heat.STEP and _keeps(facts)]
     keeping = _upwards(program, hot, _keeps_parameter(program), _called_hot(program))
     found[KEEPING] = frozenset(name for names in keeping for name in names)
+    found[DISTRIBUTION] = frozenset(_holding(program, modules.DISTRIBUTION_PACKAGE, modules.CHECKED_DISTRIBUTIONS))
     for base in _DERIVED:
         found[base] = frozenset(_derived(program, base)) if program.mentions((base,)) else frozenset()
     return found
@@ -70,6 +75,32 @@ def _derived(program: Program, base: str) -> set[str]:
     while more := {name for name, bases in classes if name not in found and not bases.isdisjoint({base, *found})}:
         found |= more
     return found
+
+
+def _holding(program: Program, package: str, classes: Sequence[str]) -> Iterator[str]:
+    """The names under which functions and objects hold classes of a library: `def __init__(self, dist=td.Normal)`."""
+    if not program.mentions((last(package.rstrip(".")),)):
+        return
+
+    def is_one(value: Value, imports: Mapping[str, str]) -> bool:
+        written = value if isinstance(value, str) else ""
+        head, dot, rest = written.partition(".")
+        return last(written) in classes and f"{imports.get(head, '')}{dot}{rest}".startswith(package)
+
+    for path, summary in program.summaries.items():
+        if not program.mentions(classes, (path,)):
+            continue
+        held: dict[str, set[str]] = {}
+        for qualname, facts in summary.functions.items():
+            held[qualname] = {item.name.lstrip("*=") for item in facts.params if is_one(item.default, summary.imports)}
+            yield from held[qualname]
+            yield from (
+                name for name, values in facts.binds.items() if any(is_one(item, summary.imports) for item in values)
+            )
+        for cls in summary.classes.values():
+            for name, stored in cls.attributes.items():
+                if any(is_one(value, summary.imports) or value in held.get(where, ()) for value, where in stored):
+                    yield name
 
 
 def _last(base: Value) -> str:

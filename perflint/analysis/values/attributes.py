@@ -21,6 +21,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import named_part
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.record_classes import field
 from perflint.analysis.values.records import named_item
 from perflint.finding import Confidence
 from perflint.torch_model import frameworks, modules, tensors, wrappers
@@ -54,8 +55,8 @@ def attribute(receiver: Kind, name: str) -> Kind:
         return PARAM_GROUPS
     if tag is Tag.OPTIMIZER and name == "state":
         return _STATE
-    if tag is Tag.SEQUENCE and receiver.qualified == "values indices":
-        return {"values": receiver.item(0), "indices": receiver.item(1)}.get(name) or UNKNOWN
+    if tag is Tag.SEQUENCE and receiver.qualified and (held := field(receiver, name)) is not None:
+        return held
     if tag is Tag.SEQUENCE and receiver.element is not None and receiver.element.is_tensor and name in tensors.PARTS:
         return receiver.element.but(rank=None, dtype=None)  # no list has such: `torch.linalg.lstsq(a, b).solution`
     if tag is Tag.INSTANCE:

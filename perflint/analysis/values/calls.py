@@ -31,6 +31,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.narrowing import Narrowing
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.parameters import Parameters
+from perflint.analysis.values.record_classes import record, record_class
 from perflint.finding import Confidence
 from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE
@@ -112,7 +113,8 @@ class Calls:
             if one_of is not None:
                 return one_of
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
-        return self.value(callee, arguments, default)
+        named_tuple = None if callee.path else record_class(node, callee, self.inference.tree)
+        return named_tuple or self.value(callee, arguments, default)
 
     def _one_of_several(self, func: ast.expr, arguments: Arguments, frame: Frame | None) -> Kind | None:
         """What is common to the results of those that a name may stand for: `loss = cross_entropy if hard else mse`."""
@@ -166,6 +168,8 @@ class Calls:
         """The result of calling a value."""
         if callee.tag in (Tag.FUNCTION, Tag.CLASS):
             if not callee.path:
+                if (made := record(callee, arguments)) is not None:
+                    return made
                 if callee.qualified in _GOING_THROUGH:
                     arguments = self._gone_through(arguments)
                 made = library.call(callee.qualified, arguments, default)

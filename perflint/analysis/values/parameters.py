@@ -257,6 +257,11 @@ class Parameters:
 
     def _default(self, function: FunctionNode, name: str) -> Kind:
         value = default_of(function, name)
+        if isinstance(value, (ast.Name, ast.Attribute)):
+            # A class that is made, or a function that is called: `norm=nn.LayerNorm`. Whatever else may change.
+            kind = self.inference.eval(value, None)
+            is_known = kind.tag in (Tag.CLASS, Tag.FUNCTION) and (kind.path or kind.qualified.startswith("torch."))
+            return kind.at_most(Confidence.MEDIUM) if is_known else UNKNOWN
         if not isinstance(value, ast.Constant) or value.value is None:
             return UNKNOWN
         kind = self.inference.eval(value, None)

@@ -12,27 +12,33 @@ from perflint.analysis.waits.reads import is_unknown_in_step, kind_on_device
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model import modules
+from perflint.torch_model.names import last
 
 #: Classes of distributions whose constructors check what they are given.
-DISTRIBUTIONS = (
-    "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "
-    "LogNormal MultivariateNormal LowRankMultivariateNormal OneHotCategorical Geometric Gumbel HalfNormal VonMises "
-    "NegativeBinomial Binomial RelaxedBernoulli RelaxedOneHotCategorical ContinuousBernoulli Weibull Pareto"
-).split()
+DISTRIBUTIONS = modules.CHECKED_DISTRIBUTIONS
 
 
 def is_checked(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether a call makes a distribution of tensors on the device that checks what it is given."""
-    if callee_name(node) not in DISTRIBUTIONS:
-        return False
-    target = ctx.target(node.func)
-    if target is None or not target.startswith(modules.DISTRIBUTION_PACKAGE) or works_on_host(node, ctx):
+    if not _is_distribution(node, ctx) or works_on_host(node, ctx):
         return False
     if has_unpacking(node) or keyword(node, "validate_args") is not None:
         return False
     if any(is_constant(item, False) for item in node.args):  # noqa: FBT003 - the literal that is looked for
         return False
     return not ctx.program.mentions({"set_default_validate_args"}) and _is_on_device(node, ctx)
+
+
+def _is_distribution(node: ast.Call, ctx: FileFacts) -> bool:
+    """Whether such a class is called, by its own name or by one that it is kept under: `self.dist(mean, scale)`."""
+    if callee_name(node) in DISTRIBUTIONS:
+        return (ctx.target(node.func) or "").startswith(modules.DISTRIBUTION_PACKAGE)
+    made = ctx.kind(node.func)
+    return (
+        made.tag is Tag.CLASS
+        and made.qualified.startswith(modules.DISTRIBUTION_PACKAGE)
+        and last(made.qualified) in DISTRIBUTIONS
+    )
 
 
 def _is_on_device(node: ast.Call, ctx: FileFacts) -> bool:
