@@ -22,12 +22,14 @@ class HostIndexOfDeviceTensor(Rule):
 
     Why is this slow?
 
-    Every use copies the index from pageable memory, so the host blocks until all queued GPU work has finished.
+    Every use copies the index from pageable memory, so the host blocks until all queued GPU work has finished. Of a
+    mask the host counts the places first, and copies these.
 
     What to do
 
     Create the index on the device (`torch.randperm(n, device=data.device)`), or move it once, before the loop. Where
     the index counts up by one, take a slice. Where the host reads it as well, keep it there, and a copy on the device.
+    Instead of selecting by a mask, compute with all entries and take them by `torch.where`.
 
     Fix safety
 
@@ -39,7 +41,7 @@ class HostIndexOfDeviceTensor(Rule):
 
     - Indices that are not copied: numbers, slices and 0-d tensors.
     - Data on the host.
-    - Boolean masks: on the device they synchronize to compute the size of the result.
+    - Boolean masks on the device: what they select has a size that depends on the values (`data-dependent-shape`).
 
     References
 
@@ -61,11 +63,12 @@ class HostIndexOfDeviceTensor(Rule):
         copy = index_copied_at(node, ctx)
         if copy is None or ctx.role(node) == "data":
             return
+        what = "mask" if ctx.kind(copy.data).is_mask else "index"
         yield self.finding(
             node,
             ctx,
-            f"Indexing `{ctx.text(node.value)}` with the host index `{ctx.text(copy.data)}` {ctx.heat(node).phrase}: "
-            "the copy of the index synchronizes.",
+            f"Indexing `{ctx.text(node.value)}` with the host {what} `{ctx.text(copy.data)}` {ctx.heat(node).phrase}: "
+            f"the copy of the {what} synchronizes.",
             advice=_advice(node, copy.data, ctx),
             fix=index_there(node, copy.data, ctx),
             confidence=copy.certainty,
@@ -75,6 +78,8 @@ class HostIndexOfDeviceTensor(Rule):
 
 
 def _advice(node: ast.Subscript, index: ast.expr, ctx: Context) -> str:
+    if ctx.kind(index).is_mask:
+        return f"Compute all of it and take `torch.where({ctx.text(index)}, ...)`, with the mask made on the device."
     kept = index.value if isinstance(index, ast.Subscript) else index
     if isinstance(kept, ast.Attribute) and is_name(kept.value, "self") and ctx.kind(kept.value).tag is Tag.MODULE:
         return f"Register `{ctx.text(kept)}` as a buffer of index tensors: it moves to the device with the module."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
-from perflint.torch_model import graphs
+from perflint.torch_model import graphs, images
 from perflint.torch_model.names import within, words
 
 #: Make a tensor on the host unless `device=` says otherwise.
@@ -275,6 +275,8 @@ READING_FUNCTIONS = (
     | within("math", "sqrt isnan isinf isfinite exp log log2 log10 floor ceil sin cos tan tanh pow fabs")
     | within("numpy", "array asarray float32 float64 mean sum stack concatenate")
     | within("torch", "allclose equal is_nonzero")
+    | images.CHECKING
+    | images.PICTURES
 )
 #: Methods that answer about the values of a tensor with a Python bool.
 ANSWERING_METHODS = words("allclose equal is_nonzero")

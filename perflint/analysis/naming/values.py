@@ -25,7 +25,6 @@ COUNT = pattern(r"^(?:n|num|nb|count|len|number_of|total)_|_(?:count|len|num)$|^
 SETTINGS = pattern(
     r"^_?(?:\w+_)?(?:args?|config|cfg|conf|hparams?|hps|opts?|settings|options|flags|hyp)$", re.IGNORECASE
 )
-BOOLEAN_TEXT = pattern(r"\.bool\(|torch\.bool\b")
 PIXELS = pattern(
     r"(?:^|_)(?:im|imgs?|images?|frames?|pixels?|pixel_values|masks?|videos?|clips?)(?:_|\d*$)", re.IGNORECASE
 )

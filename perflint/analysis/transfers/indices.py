@@ -6,7 +6,6 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
-from perflint.analysis.naming.values import BOOLEAN_TEXT
 from perflint.analysis.transfers.data_copies import DataCopy
 from perflint.analysis.values.implicit_copies import indices_of
 from perflint.analysis.values.kind import Kind, Place, Tag
@@ -62,7 +61,7 @@ def _is_host_index(index: ast.expr, ctx: FileFacts) -> bool:
     if not is_tensor and kind.tag is not Tag.ARRAY:
         return False
     is_element = any(_is_element(origin, ctx) for origin in ctx.inference.origins(index))
-    return not (is_element or _is_one_of(index, kind, ctx) or _is_mask(index, ctx))
+    return not (is_element or _is_one_of(index, kind, ctx))
 
 
 def _is_list_of_numbers(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
@@ -117,14 +116,4 @@ def _is_one_of(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
         and item.value is not None
         and ctx.kind(item.value).tag in (Tag.TENSOR, Tag.ARRAY)
         for item in definitions
-    )
-
-
-def _is_mask(index: ast.expr, ctx: FileFacts) -> bool:
-    """A mask on the host is counted there: on the device the host would wait for the size of what it selects."""
-    if "mask" in ctx.text(index).lower():
-        return True
-    return any(
-        isinstance(origin, (ast.Compare, ast.UnaryOp)) or BOOLEAN_TEXT.search(ctx.text(origin)) is not None
-        for origin in ctx.inference.origins(index)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflint.analysis.values import dtypes, records, shapes, transfers
+from perflint.analysis.values import dtypes, pictures, records, shapes, transfers
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import (
@@ -345,6 +345,7 @@ def _other(name: str, arguments: Arguments) -> Kind:
     return (
         _data(name, arguments)
         or records.made(name, arguments)
+        or pictures.function(name, arguments)
         or _training(name, arguments)
         or _values(name, arguments)
         or (Kind(Tag.INSTANCE, qualified=name) if last(name)[:1].isupper() else UNKNOWN)

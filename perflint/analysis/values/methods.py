@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from perflint.analysis.values import dtypes, library, shapes, transfers
+from perflint.analysis.values import dtypes, library, pictures, shapes, transfers
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.kind import (
     ARRAY,
@@ -68,6 +68,8 @@ def called(receiver: Kind, arguments: Arguments) -> Kind:
         return module_result(receiver, arguments)
     if receiver.tag is Tag.TOKENIZER:
         return _tokenized(arguments)
+    if receiver.tag is Tag.INSTANCE and not receiver.path:
+        return pictures.transformed(receiver.qualified, arguments)
     if receiver.tag is Tag.UNKNOWN and receiver.place.is_accelerator and is_from(receiver.origin, Provenance.MOVE):
         return module_result(receiver.but(tag=Tag.MODULE), arguments)  # nothing else is moved and then called
     return NEVER if receiver.tag is Tag.NEVER else UNKNOWN
