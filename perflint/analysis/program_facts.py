@@ -115,6 +115,22 @@ class Whole:
     def _module_writes(self) -> ModuleWrites:
         return ModuleWrites(self._program.resolver)
 
+    def writes_to_attribute(self, name: str) -> tuple[tuple[Scope, str], ...]:
+        """The functions that set an attribute of what is not their own object, each with what stands before the `=`."""
+        return tuple(self._attribute_writes.get(name, ()))
+
+    @cached_property
+    def _attribute_writes(self) -> dict[str, list[tuple[Scope, str]]]:
+        found: dict[str, list[tuple[Scope, str]]] = {}
+        for scope, names in self._program.resolver.nesting.dotted.items():
+            facts = self._program.summaries[scope.path].functions.get(scope.function)
+            own = facts.params[0].name if facts is not None and facts.in_class and facts.params else ""
+            for dotted in names if facts is not None else ():
+                base, _, name = dotted.rpartition(".")
+                if base != own:
+                    found.setdefault(name, []).append((scope, dotted))
+        return found
+
     def has_derived(self, name: str) -> bool:
         """Whether any class has a base of that last name."""
         return name in self._bases

@@ -194,6 +194,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "most_parameters": (_plain, _plain),
     "most_parameters_kept": (_plain,),
     "writes_to_module": (_plain, _plain),
+    "writes_to_attribute": (_plain,),
     "has_class": (_plain,),
     "differentiates": (),
     "differentiates_inputs": (),

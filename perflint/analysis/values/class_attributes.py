@@ -11,6 +11,8 @@ from perflint.analysis.values.class_stores import ClassStores
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import UNKNOWN, Device, Kind, Place, Tag, join
 from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.outside_stores import stored_from_outside
+from perflint.analysis.values.swept_attributes import swept
 from perflint.ir.notation import last_name
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Binding, Definition
@@ -64,9 +66,12 @@ class ClassAttributes:
                 kinds.append(buffer.but(origin=Origin(Provenance.BUFFER)))
             kinds = [kind for kind in kinds if kind.tag in (Tag.TENSOR, Tag.NONE)]
         found = join(kinds) if kinds else None
+        if found is not UNKNOWN:
+            outside = list(stored_from_outside(owner, name, found, self._inference))
+            found = join([*kinds, *outside]) if outside else found
         if (found is None or not found.known) and (promised := self._annotated_here(node, owner, name)) is not None:
             return promised
-        return found
+        return found if found is None else swept(found, self._stores.methods_of(node), self._inference)
 
     def _annotated_here(self, node: ast.ClassDef, owner: Ref, name: str) -> Kind | None:
         for statement in node.body:

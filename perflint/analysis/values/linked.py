@@ -38,6 +38,8 @@ class AllFiles(Protocol):
 
     def writes_to_module(self, path: str, name: str) -> tuple[tuple[Scope, str], ...]: ...
 
+    def writes_to_attribute(self, name: str) -> tuple[tuple[Scope, str], ...]: ...
+
 
 class Linked(Protocol):
     """A linked project: `perflint.analysis.program.Program`."""
