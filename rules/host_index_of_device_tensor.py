@@ -29,7 +29,8 @@ class HostIndexOfDeviceTensor(Rule):
 
     Create the index on the device (`torch.randperm(n, device=data.device)`), or move it once, before the loop. Where
     the index counts up by one, take a slice. Where the host reads it as well, keep it there, and a copy on the device.
-    Instead of selecting by a mask, compute with all entries and take them by `torch.where`.
+    A mask on the device fills in a number without a wait; instead of selecting by it, compute with all entries and
+    take them by `torch.where`.
 
     Fix safety
 
@@ -79,6 +80,9 @@ class HostIndexOfDeviceTensor(Rule):
 
 def _advice(node: ast.Subscript, index: ast.expr, ctx: Context) -> str:
     if ctx.kind(index).is_mask:
+        given = getattr(ctx.tree.parent(node), "value", None) if isinstance(node.ctx, ast.Store) else None
+        if given is not None and ctx.kind(given).tag is Tag.NUMBER:
+            return f"Make `{ctx.text(index)}` on the device, where a number is filled in without counting."
         return f"Compute all of it and take `torch.where({ctx.text(index)}, ...)`, with the mask made on the device."
     kept = index.value if isinstance(index, ast.Subscript) else index
     if isinstance(kept, ast.Attribute) and is_name(kept.value, "self") and ctx.kind(kept.value).tag is Tag.MODULE:
