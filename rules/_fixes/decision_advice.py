@@ -28,8 +28,9 @@ def message_of_decision(node: ast.AST, asked: list[ast.expr], ctx: Context) -> s
     text = ctx.text(asked[0])
     short = text if len(text) <= 60 else f"{text[:57]}..."
     helped = any(read_by_helper(part, ctx) is not None for part in ctx.walk(asked[0]) if isinstance(part, ast.expr))
-    is_tensor = "reads" if helped else "is"
-    words = f"`{short}` {is_tensor} a device tensor: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
+    looks = isinstance(asked[0], ast.Compare) and isinstance(asked[0].ops[0], (ast.In, ast.NotIn))
+    is_tensor = "reads a device tensor" if helped else "compares device tensors" if looks else "is a device tensor"
+    words = f"`{short}` {is_tensor}: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
     if len(asked) > 1:
         words += f" {len(asked)} tensors are tested, and each synchronizes."
     return words

@@ -147,8 +147,8 @@ def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
     if isinstance(node, ast.Slice):
         yield from bounds(node, ctx)
     elif isinstance(node, ast.Subscript):
-        if isinstance(node.slice, (ast.Name, ast.Subscript, ast.Call)):
-            yield node.slice
+        places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        yield from (place for place in places if isinstance(place, (ast.Name, ast.Subscript, ast.Call)))
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(_may_be_read(item, ctx) for item in (*node.args, *(item.value for item in node.keywords))):

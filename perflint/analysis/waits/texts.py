@@ -38,6 +38,10 @@ class Printed(NamedTuple):
     waits: int
 
 
+#: A text is written so often at most for what is filled into it to be counted.
+_MOST_TIMES = 64
+
+
 def formatter_around(node: ast.AST, ctx: FileFacts) -> ast.expr | None:
     """The outermost expression of the same statement that makes text of `node`; None where there is none."""
     found: ast.expr | None = None
@@ -56,7 +60,7 @@ def is_formatter(node: ast.AST, ctx: FileFacts) -> bool:
     if isinstance(node, ast.JoinedStr):
         return any(isinstance(part, ast.FormattedValue) for part in node.values)
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Mod) and _is_text(node.left)
+        return isinstance(node.op, ast.Mod) and (_is_text(node.left) or ctx.kind(node.left).tag is Tag.STRING)
     if not isinstance(node, ast.Call):
         return False
     name = callee_name(node)
@@ -136,12 +140,17 @@ def _filled_in(template: ast.expr, values: ast.expr) -> Iterator[tuple[ast.expr,
     writes it as a tensor.
     """
     text = _words(template)
-    kinds = _conversions(text)
+    kinds = [TEXT_OF_TENSOR if kind in "sra" else ONE_NUMBER for kind in _conversions(text)]
     given = values.elts if isinstance(values, ast.Tuple) else [values]
+    starred = [place for place, value in enumerate(given) if isinstance(value, ast.Starred)]
+    if len(starred) == 1 and len(given) <= len(kinds) + 1:
+        # `"%s" + "%f" * 3` of `(name, *parts)`: each part is one value.
+        first, last = starred[0], len(kinds) - (len(given) - starred[0] - 1)
+        kinds[first:last] = [sum(kinds[first:last])]
     if len(kinds) == len(given):
-        yield from ((value, TEXT_OF_TENSOR if kind in "sra" else ONE_NUMBER) for value, kind in zip(given, kinds))
+        yield from zip(given, kinds)
     else:
-        yield values, ONE_NUMBER if _is_text(template) and "%s" not in text else TEXT_OF_TENSOR
+        yield values, ONE_NUMBER if text and "%s" not in text else TEXT_OF_TENSOR
 
 
 def _conversions(text: str) -> list[str]:
@@ -150,6 +159,13 @@ def _conversions(text: str) -> list[str]:
 
 
 def _words(node: ast.expr) -> str:
+    """A text that is written out, or put together of such: `"%s" + "%5.1f" * 3`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _words(node.left), _words(node.right)
+        return left + right if left and right else ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.right, ast.Constant):
+        times = node.right.value
+        return _words(node.left) * times if isinstance(times, int) and times <= _MOST_TIMES else ""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 

@@ -156,10 +156,15 @@ def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
 
 
 def _searched(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
-    """How sure it is that `0 in target` looks for a number in a device tensor: compared there, read by the host."""
+    """How sure `0 in target` looks for a number in a device tensor, or for a tensor in a list: compared there,
+    read by the host.
+    """
     if not (isinstance(leaf, ast.Compare) and len(leaf.ops) == 1 and isinstance(leaf.ops[0], (ast.In, ast.NotIn))):
         return None
     looked_for, within = ctx.kind(leaf.left), leaf.comparators[0]
+    held = ctx.kind(within).element if ctx.kind(within).tag is Tag.SEQUENCE else None
+    if held is not None and looked_for.is_tensor and held.tag in (Tag.TENSOR, Tag.NUMBER):
+        return certainty_on_device(leaf.left, ctx)  # `found not in taken`: compared with one after the other
     is_number = looked_for.tag is Tag.NUMBER or looked_for.is_tensor
     return certainty_on_device(within, ctx) if is_number and ctx.kind(within).tag is Tag.TENSOR else None
 
