@@ -167,13 +167,22 @@ def _is_target_read(node: ast.Assign, ctx: FileFacts, *, kept: bool, depth: int)
     if not isinstance(target, ast.Name) or depth == 0:
         return False
     flow, around = ctx.inference.flow, ctx.tree.scope_of(node)
-    if flow.is_mutated(target.id, around):
-        return False
     made = flow.definition_at(target)
     uses = flow.uses_of(made) if made is not None else []
+    # The same name may have been written to before it was bound to this tensor.
+    if flow.is_mutated(target.id, around) and any(_is_written(use, ctx) for use in uses):
+        return False
     return bool(uses) and all(
         not _adds_up(use, target.id, ctx) and is_only_read(use, ctx, kept=kept, depth=depth - 1) for use in uses
     )
+
+
+def _is_written(use: ast.Name, ctx: FileFacts) -> bool:
+    """`mask[0] = 1`, `mask += 1`, and what a method or a function may do with it."""
+    parent = ctx.tree.parent(use)
+    if isinstance(parent, ast.Subscript):
+        return not isinstance(parent.ctx, ast.Load) or isinstance(ctx.tree.parent(parent), ast.Attribute)
+    return not isinstance(parent, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.IfExp))
 
 
 def _adds_up(use: ast.Name, name: str, ctx: FileFacts) -> bool:

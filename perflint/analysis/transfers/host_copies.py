@@ -28,7 +28,7 @@ from perflint.finding import Confidence, Heat
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
 from perflint.torch_model import tensors
 
-MOVES = ("to", "cuda", "type")
+MOVES = ("to", "cuda", "type", "type_as")
 _MADE_THERE = tensors.CONSTRUCTORS | tensors.LIKE_CONSTRUCTORS
 #: What takes `device=`, and copies nothing when it is given.
 _CAN_BE_TOLD = _MADE_THERE - tensors.COPYING_CONSTRUCTORS - {"torch.from_file"}

@@ -72,10 +72,11 @@ def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> 
 
 def moves_items_where_it_can(store: Definition, use: ast.expr, tree: Tree) -> bool:
     """`if use_cuda: for i in range(len(data)): data[i] = data[i].cuda()`, and the same in a `try` that leaves what
-    cannot be moved as it is. Not for a `use` in the statement itself: that is of what is not moved yet.
+    cannot be moved as it is. Not for a `use` in the loop over the parts: that may be of what is not moved yet.
     """
     value = store.value
-    if tree.statement_of(use) is tree.statement_of(store.node):
+    parts = next((outer for outer in tree.ancestors(store.node) if isinstance(outer, ast.For)), store.node)
+    if parts in tree.ancestors(use) or tree.statement_of(use) is tree.statement_of(store.node):
         return False
     if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
         return False
