@@ -30,7 +30,8 @@ class CriticGradientsInGeneratorStep(Rule):
     Fix safety
 
     Unsafe: the gradients of the discriminator are the same at each of its steps, but code that reads them before they
-    are zeroed, a hook or a logger, no longer finds those of this step.
+    are zeroed, a hook or a logger, no longer finds those of this step. Parameters that the discriminator shares with
+    the generator would not be trained.
 
     Not reported
 
@@ -41,7 +42,8 @@ class CriticGradientsInGeneratorStep(Rule):
 
     Known limitations
 
-    Both steps have to stand in one function.
+    The backward pass and the step of the generator have to stand in one function, those of the discriminator in it or
+    in another method of its class.
 
     Measured
 

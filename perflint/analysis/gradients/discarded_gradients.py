@@ -20,6 +20,7 @@ from perflint.analysis.gradients.trained_after import (
 )
 from perflint.analysis.names.refs import Scope
 from perflint.ir.calls import callee_name, keyword
+from perflint.syntax.tree import FUNCTIONS
 from perflint.syntax.walk import walk
 
 #: What cuts a value from the graph it was computed in.
@@ -60,7 +61,9 @@ def discarded_gradients(backward: ast.Call, trained: set[str], ctx: FileFacts) -
 
 
 def _zeroed_next(backward: ast.Call, trained: set[str], ctx: FileFacts) -> Iterator[tuple[str, ast.Call]]:
-    """The modules whose gradients are zeroed after a backward pass before anything may read them, by their texts."""
+    """The modules whose gradients are zeroed after a backward pass before anything may read them, by their texts: in
+    its function, or where that leaves them alone in the methods beside it.
+    """
     function = ctx.tree.function_of(backward) or ctx.tree.module
     calls, places = ctx.once(calls_in_order, function)
     at = places.get(id(backward))
@@ -69,14 +72,43 @@ def _zeroed_next(backward: ast.Call, trained: set[str], ctx: FileFacts) -> Itera
     loops = ctx.loops(backward)
     inside = {id(part) for part in ctx.walk(loops[0])} if loops else set(places)
     round_ = [call for call in (*calls[at + 1 :], *calls[:at]) if id(call) in inside]
-    steps = {id(call): ctx.text(item) for call in calls if (item := _optimizer(call)) is not None}
-    held = {text: parameters_of(item, ctx) for call in calls if (item := _optimizer(call)) and (text := ctx.text(item))}
+    beside = [ctx.once(calls_in_order, method)[0] for method in _methods_beside(function, ctx)]
+    held = _held([calls, *beside], ctx)
     for module in set[str]().union(*held.values()) - trained:
         optimizers = {text for text, modules in held.items() if module in modules}
-        zeroing = _first_use(round_, module, optimizers, ctx)
-        stepped = [call for call in calls if steps.get(id(call)) in optimizers]
-        if zeroing is not None and all(ctx.control_flow(call).dominates(zeroing, call) for call in stepped):
-            yield module, zeroing
+        use = _first_use(round_, module, optimizers, ctx)
+        uses = (
+            [(use, calls)]
+            if use is not None
+            else [(_first_use(part, module, optimizers, ctx), part) for part in beside]
+        )
+        zeroing = [
+            call for call, part in uses if call is not None and _zeroes_before_steps(call, part, optimizers, ctx)
+        ]
+        if zeroing and len(zeroing) == sum(call is not None for call, _ in uses):
+            yield module, zeroing[0]
+
+
+def _methods_beside(function: ast.AST, ctx: FileFacts) -> list[ast.stmt]:
+    """The other methods of the class that a method is defined in, without the constructor."""
+    around = ctx.tree.parent(function)
+    methods = around.body if isinstance(around, ast.ClassDef) else []
+    return [
+        item for item in methods if isinstance(item, FUNCTIONS) and item is not function and item.name != "__init__"
+    ]
+
+
+def _held(regions: Sequence[Sequence[ast.Call]], ctx: FileFacts) -> dict[str, set[str]]:
+    """What the optimizers hold that are stepped, by their texts."""
+    optimizers = (item for calls in regions for call in calls if (item := _optimizer(call)) is not None)
+    return {ctx.text(item): parameters_of(item, ctx) for item in optimizers}
+
+
+def _zeroes_before_steps(call: ast.Call, calls: Sequence[ast.Call], optimizers: set[str], ctx: FileFacts) -> bool:
+    """Whether a call zeroes gradients whenever an optimizer is stepped in its function."""
+    steps = [part for part in calls if (item := _optimizer(part)) is not None and ctx.text(item) in optimizers]
+    flow = ctx.control_flow(call)
+    return callee_name(call) == "zero_grad" and all(flow.dominates(call, step) for step in steps)
 
 
 def _optimizer(step: ast.Call) -> ast.expr | None:
@@ -87,17 +119,17 @@ def _optimizer(step: ast.Call) -> ast.expr | None:
 
 
 def _first_use(calls: Sequence[ast.Call], module: str, optimizers: set[str], ctx: FileFacts) -> ast.Call | None:
-    """The next call that uses the gradients of a module, where it zeroes them."""
+    """The first call that zeroes the gradients of a module or may read them."""
     for call in calls:
         name, of = callee_name(call), ctx.text(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        given = [ctx.text(item) for item in call.args]
         if name == "zero_grad" and of in {module, *optimizers}:
             return call
-        given = [ctx.text(item) for item in call.args]
         if (name in _PARAMETERS and of == module) or (name == "step" and not optimizers.isdisjoint((of, *given))):
-            return None
+            return call
         handed = name not in BACKWARD and (module in given or not optimizers.isdisjoint(given))
         if handed and _may_read_gradients(call, ctx):
-            return None
+            return call
     return None
 
 
