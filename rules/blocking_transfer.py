@@ -36,12 +36,13 @@ from perflint.api.transfers import (
     is_pass,
 )
 from perflint.api.waits import (
+    costs_a_pass_little,
     emptied_by,
     finds_little,
     first_of_block,
     impact_at,
     in_host_search,
-    is_waited_for_next,
+    waits_in_any_case,
 )
 from perflint.api.words import short_text
 
@@ -87,8 +88,7 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - Data other than a loader's batch behind another wait of the same step, and batches of an evaluation whose every
-      step ends by reading its results.
+    - Data other than a loader's batch behind another wait of the same step, and batches of an evaluation.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 
@@ -124,8 +124,8 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(first_of_each_block, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if is_pass(copy.call, ctx) and (emptied is not None or _waits_in_any_case(node, ctx)):
-            return  # nobody waits for anything but the bytes, in a pass that trains nothing
+        if costs_a_pass_little(copy.call, ctx, is_drained=emptied is not None):
+            return
         if emptied is not None and not _is_of_loader(copy) and _is_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
@@ -152,7 +152,7 @@ class BlockingTransfer(Rule):
         emptied, trains = emptied_by(copy.node, ctx), not is_pass(copy.node, ctx)
         if emptied is not None and not (trains and _is_later(emptied, copy.node, ctx)):
             return  # a few numbers, which nobody waits for
-        if not trains and (_waits_in_any_case(copy.node, ctx) or in_host_search(copy.node, ctx)):
+        if not trains and (waits_in_any_case(copy.node, ctx) or in_host_search(copy.node, ctx)):
             return
         yield self.finding(
             node,
@@ -169,7 +169,7 @@ class BlockingTransfer(Rule):
     def _needless(self, node: ast.Call, again: ast.Call | None, ctx: Context) -> Iterator[Finding]:
         """The same data once more, or a whole of which a part is used."""
         part = cut_later(node, ctx)
-        if ctx.role(node) == "data" or (is_pass(node, ctx) and emptied_by(node, ctx) is not None):
+        if ctx.role(node) == "data" or is_pass(node, ctx):
             return
         often = ctx.heat(node).phrase
         if again is not None:
@@ -187,7 +187,7 @@ class BlockingTransfer(Rule):
             words,
             advice=advice,
             confidence=Confidence.MEDIUM,
-            impact=Impact.LOW if is_pass(node, ctx) or finds_little(node, ctx) else Impact.MEDIUM,
+            impact=Impact.LOW if finds_little(node, ctx) else Impact.MEDIUM,
             related=() if again is None else (ctx.hop(again, ctx.text(again)),),
         )
 
@@ -208,14 +208,6 @@ def _is_before(wait: Hop, node: ast.expr, ctx: Context) -> bool:
 def _is_later(wait: Hop, node: ast.expr | ast.stmt, ctx: Context) -> bool:
     """Whether a wait ends the iteration before: a read that can be put off, and then the copy waits in its place."""
     return wait.path == ctx.path and wait.line > node.lineno
-
-
-def _waits_in_any_case(node: ast.AST, ctx: Context) -> bool:
-    """Whether the host reads what is made of a copy, soon or before the iteration ends: then nothing is queued where
-    the next one begins.
-    """
-    found = ctx.phase(node)
-    return is_waited_for_next(node, ctx) or (found.ends_in_reads and found.confidence >= Confidence.MEDIUM)
 
 
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:

@@ -13,7 +13,6 @@ from perflint.analysis.waits.cost import (
     first_of_block,
     impact_at,
     impact_of_decision,
-    is_waited_for_next,
     waits_spared_by,
 )
 from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
@@ -35,6 +34,7 @@ from perflint.analysis.waits.numbers import (
     stored_on_host,
 )
 from perflint.analysis.waits.options import is_option_for
+from perflint.analysis.waits.pass_copies import costs_a_pass_little, waits_in_any_case
 from perflint.analysis.waits.protected import meets_for_files, protects_data
 from perflint.analysis.waits.reads import (
     READ_NAMES,
@@ -89,6 +89,7 @@ __all__ = [
     "certainty_on_device",
     "check_around",
     "chooses_values",
+    "costs_a_pass_little",
     "counted_at",
     "device_number",
     "device_read",
@@ -115,7 +116,6 @@ __all__ = [
     "is_read_next",
     "is_tested",
     "is_tracker",
-    "is_waited_for_next",
     "is_wanted_on_host",
     "later_uses",
     "leaves",
@@ -147,6 +147,7 @@ __all__ = [
     "use_of",
     "used_under_guard",
     "uses_accelerator",
+    "waits_in_any_case",
     "waits_spared_by",
     "was_read_before",
     "whole_of_rows",

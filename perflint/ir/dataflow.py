@@ -49,6 +49,10 @@ class Solution(Generic[State]):
     def after(self, node: ast.AST) -> State | None:
         return self._joined(node, is_before=False)
 
+    def entering(self, block: Block) -> State | None:
+        """The state where a path comes to a block, in the direction of the analysis."""
+        return self._starts.get(block.index)
+
     def _joined(self, node: ast.AST, *, is_before: bool) -> State | None:
         found: State | None = None
         for block, place in self._graph.places(node):

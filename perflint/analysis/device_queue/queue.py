@@ -74,6 +74,11 @@ class DeviceQueue:
         found = self._launched.before(node)
         return (found and found.joined) or _UNKNOWN
 
+    def at_exit(self) -> QueueState | None:
+        """The queue where the function returns; None where it does not."""
+        found = self._launched.entering(self._graph.exit)
+        return found and found.joined
+
     def launched_after(self, node: ast.AST) -> int:
         """How many kernels are launched between a node and the end of the iteration, at most."""
         found = self._to_come.after(node)

@@ -23,7 +23,7 @@ from perflint.analysis.transfers.moves import (
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import uses_accelerator
-from perflint.analysis.waits.host_work import in_forward
+from perflint.analysis.waits.host_work import in_forward, region_of
 from perflint.finding import Confidence, Heat
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
 from perflint.torch_model import tensors
@@ -131,7 +131,10 @@ def is_pass(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks. The
     forward of a module is there to be trained, whatever calls it here.
     """
-    return ctx.role(node) in PASSES and not in_forward(node, ctx) and not ctx.program.is_in_training(ctx.scope(node))
+    if ctx.role(node) not in PASSES or in_forward(node, ctx) or ctx.program.is_in_training(ctx.scope(node)):
+        return False
+    around = ctx.walk(region_of(node, ctx))
+    return not any(isinstance(part, ast.Call) and callee_name(part) == "backward" for part in around)
 
 
 def sized_type(copy: Copy, ctx: FileFacts) -> str:

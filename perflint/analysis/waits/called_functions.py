@@ -1,0 +1,171 @@
+"""What evaluating each node does to the device's queue, calls of the project by the text of what they run.
+
+Summaries know calls and reads by name (`device_queue.functions`); whether `rows[mask]` counts on the device, and
+whether `a - b` is computed there, the values of the file with the function tell. They are asked of the function that
+is called and no deeper: for what that one calls summaries speak, so no such answer leans on another one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from perflint.analysis.device_queue import transfer
+from perflint.analysis.device_queue.functions import Entry
+from perflint.analysis.device_queue.queue import DeviceQueue, QueueState
+from perflint.analysis.device_queue.transfer import FULL, Transfer
+from perflint.analysis.effects.summary import Effect
+from perflint.analysis.feasibility.device_branches import rules_out_cuda
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import FUNCTION
+from perflint.analysis.shortened import short_text
+from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.queue_changes import own_change, own_change_but_copies
+from perflint.analysis.waits.reads import device_read
+from perflint.finding import Heat, Hop
+from perflint.ir import guards
+from perflint.ir.calls import callee_name
+from perflint.ir.control_flow import Condition, ControlFlow
+from perflint.syntax.tree import FUNCTIONS
+
+__all__ = ["change_but_copies", "change_of", "queue_of", "step_loop_around"]
+
+_Change: TypeAlias = Callable[[ast.AST, FileFacts], Transfer]
+_Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
+_UNKNOWN, _EMPTY = Entry(FULL), Entry(0)
+#: What computes where its operands are.
+_OPERATIONS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
+
+
+def queue_of(
+    graph: ControlFlow,
+    change: _Change,
+    ctx: FileFacts,
+    *,
+    loop: _Loop | None = None,
+    entry: Entry | None = None,
+) -> DeviceQueue:
+    """The queue in a function, seen from a loop over steps or from where the function begins."""
+    # What steps an optimizer is the end of a step, as far as one sees.
+    body = graph.scope.body
+    first = body[0] if isinstance(body, list) else body
+    steps = loop is None and ctx.program.effects(ctx.scope(first)).does(Effect.STEPS)
+    known = partial(_known, change, ctx)
+    return DeviceQueue(graph, known, loop, partial(_is_rare, ctx), ends_step=steps, entry=entry)
+
+
+def _known(change: _Change, ctx: FileFacts, node: ast.AST) -> Transfer:
+    return ctx.once(change, node)
+
+
+def _is_rare(ctx: FileFacts, condition: Condition) -> bool:
+    test, truth = condition
+    if rules_out_cuda(test, ctx, holds=truth):
+        return True  # there is no queue then
+    # An optimizer's step is taken every few iterations, or in each one: by default as a rule.
+    return (guards.classify(test) if truth else guards.classify_negated(test)) not in (None, guards.ACCUMULATION)
+
+
+def step_loop_around(node: ast.AST, ctx: FileFacts) -> _Loop | None:
+    """The loop of the function around a node whose iterations are steps; None where the function is part of a step."""
+    loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP > ctx.heat(loop)]
+    return loops[-1] if loops else None
+
+
+def change_of(node: ast.AST, ctx: FileFacts) -> Transfer:
+    """What evaluating a node does to the queue, its operands left out."""
+    found = ctx.once(own_change, node)
+    return _inside(node, found, ctx) if isinstance(node, ast.Call) else found
+
+
+def change_but_copies(node: ast.AST, ctx: FileFacts) -> Transfer:
+    """The same if no copy to the device waited."""
+    found = ctx.once(own_change_but_copies, node)
+    return _inside(node, found, ctx) if isinstance(node, ast.Call) else found
+
+
+def _inside(call: ast.Call, summarized: Transfer, ctx: FileFacts) -> Transfer:
+    """What a call does by the text of the project's function that it runs; `summarized` where that tells no more."""
+    if summarized.total == 0 and summarized.fresh is None:
+        return summarized
+    ref = ctx.project_target(call.func)
+    other = ctx.at(ref.path) if ref is not None and ref.kind == FUNCTION else None
+    function = other.inference.classes.function_node(ref.name) if ref is not None and other is not None else None
+    if ref is None or other is None or not isinstance(function, FUNCTIONS):
+        return summarized
+    is_on_host = "." not in ref.name and _is_given_arrays(call, ctx)
+    found = other.once(_of_arrays if is_on_host else _of_tensors, function)
+    return summarized if found is None else found
+
+
+def _is_given_arrays(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call gives arrays of the host and no tensors: then what nothing is known of is there as well."""
+    kinds = [ctx.kind(item) for item in (*call.args, *(item.value for item in call.keywords))]
+    return any(kind.tag is Tag.ARRAY for kind in kinds) and not any(kind.holds_tensors for kind in kinds)
+
+
+def _of_arrays(function: ast.AST, ctx: FileFacts) -> Transfer | None:
+    return _of(function, _but_of_arrays, ctx)
+
+
+def _of_tensors(function: ast.AST, ctx: FileFacts) -> Transfer | None:
+    return _of(function, _cautious, ctx)
+
+
+def _of(function: ast.AST, change: _Change, ctx: FileFacts) -> Transfer | None:
+    """None where a run may leave much in the queue, or waits for what it need not wait for."""
+    graph = ctx.control_flow(function.body[0])  # type: ignore[attr-defined]
+    for entry in (_UNKNOWN, _EMPTY):
+        behind = queue_of(graph, change, ctx, entry=entry).at_exit()
+        if behind is None or _can_be_mended(behind, ctx):
+            return None
+        if not behind.is_full and not behind.emptied_by:
+            return transfer.launching(behind.launched)
+        if not behind.is_full:
+            through = behind.launched if entry is _EMPTY else None
+            return Transfer(through, behind.launched, FULL, _first(behind, ctx))
+    return None
+
+
+def _but_of_arrays(node: ast.AST, ctx: FileFacts) -> Transfer:
+    found = ctx.once(own_change, node)
+    is_tensor = isinstance(node, ast.expr) and ctx.kind(node).holds_tensors
+    return found if is_tensor or found.fresh is not None or found.total >= FULL else transfer.NOTHING
+
+
+def _cautious(node: ast.AST, ctx: FileFacts) -> Transfer:
+    """What nothing is known of may be a tensor: what is computed with it launches something. A collective keeps the
+    device waiting for those of the other processes.
+    """
+    if isinstance(node, ast.Call) and (ctx.target(node.func) or "").startswith("torch.distributed.all_"):
+        return transfer.WORK
+    found = ctx.once(own_change_but_copies, node)
+    if found is not transfer.NOTHING or not isinstance(node, _OPERATIONS):
+        return found
+    value = node.target if isinstance(node, ast.AugAssign) else node
+    return transfer.NOTHING if ctx.kind(value).known else transfer.launching(1)
+
+
+def _can_be_mended(state: QueueState, ctx: FileFacts) -> bool:
+    """Whether one of the waits that have drained the queue may be one that need not be: without it, what comes behind
+    it waits. Results that are copied to the host are wanted there, and what is measured has to have ended.
+    """
+    return not all(isinstance(wait, ast.Call) and _stays(wait, ctx) for wait in state.emptied_by)
+
+
+def _stays(wait: ast.Call, ctx: FileFacts) -> bool:
+    if callee_name(wait) == "synchronize":
+        return True
+    read = device_read(wait, ctx)
+    return read is not None and read.copies
+
+
+def _first(state: QueueState, ctx: FileFacts) -> Hop | None:
+    return next(iter(_places(state, ctx)), None)
+
+
+def _places(state: QueueState, ctx: FileFacts) -> list[Hop]:
+    places = [wait if isinstance(wait, Hop) else ctx.hop(wait, short_text(wait, ctx, 40)) for wait in state.emptied_by]
+    return sorted(places, key=lambda place: (place.path, place.line, place.text))
