@@ -81,7 +81,7 @@ class Program:
         self.base = Path.cwd().as_posix() if base is None else base
         self.modules = ModuleTable(self.summaries, self.base)
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
-        self.graph = CallGraph(self.resolver)
+        self.graph = CallGraph(self.resolver, configured)
         self.graph.build(together)
         Guarding(self.resolver, self.graph).settle()
         self.roots = RootFinder(self.resolver, self.graph, configured)

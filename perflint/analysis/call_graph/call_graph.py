@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
 from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
 from perflint.analysis.call_graph.handing import Handing, place_of_rest
+from perflint.analysis.call_graph.looked_up import LookedUp
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.overriding import Overriding, methods_of
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
@@ -53,7 +55,7 @@ _ANY_MODULE = "torch.nn.Module"
 class CallGraph:
     """Edges both ways. Built in two rounds: the second knows what callers pass for parameters."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, configured: Callable[[], frozenset[str]] = frozenset) -> None:
         self.resolver = resolver
         self.outgoing: dict[Scope, list[Edge]] = defaultdict(list)
         self.incoming: dict[Scope, list[Edge]] = defaultdict(list)
@@ -63,6 +65,7 @@ class CallGraph:
         self.replacing_forwards: frozenset[Scope] = frozenset()
         self.handing = Handing(self)
         self._guesses = Guesses(resolver)
+        self._looked_up = LookedUp(resolver, configured)
         self._handed = HandedFunctions(resolver)
         self._overriding = Overriding(resolver)
         self._params: dict[tuple[Scope, str], Refs] = {}
@@ -268,8 +271,8 @@ class CallGraph:
             confidence = Confidence.MEDIUM
             if not targets:
                 # One of these runs there, and what it is given may be meant for another one.
-                inherited = dict.fromkeys(self._guesses.of_its_kind(call), confidence)
-                inherited = inherited or dict.fromkeys(self._guesses.of_module(call, scope, facts), Confidence.LOW)
+                inherited = dict.fromkeys(self._guesses.of_its_kind(call) or self._guesses.of_network(call), confidence)
+                inherited = inherited or self._looked_up.of_call(call, scope)
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
             backward = self._backward_of(target)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from perflint.analysis.names.fitting import has_all, may_take
-from perflint.analysis.names.refs import CLASS, MODULE_REF, Ref, Scope
+from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.naming.models import AVERAGES
-from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param, Value
+from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param
 from perflint.system.patterns import pattern
 
 #: Methods too common to be guessed from their name alone, even when one class of the project defines them.
@@ -29,6 +28,8 @@ _MOST_OF_A_KIND = 24
 #: Past this many children a base class says nothing about which of them runs.
 _MOST_CHILDREN = 40
 _SHORTEST_WORD = 5
+#: What networks are called.
+_NETWORKS = frozenset({"model", "net", "network"})
 #: What averages of a model's parameters are called, in code and as classes.
 _AVERAGE = "ema"
 _LAST_WORD = pattern(r"[A-Z]?[a-z]+$")
@@ -80,30 +81,21 @@ class Guesses:
             found = self._of_kind[kind, name] = self._methods_of_kind(kind, name)
         return [scope for scope in found if self._takes(scope, call)]
 
-    def of_module(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> list[Scope]:
-        """Functions of a module that a call looks up by a name that it computes, `getattr(metrics, name)(image)`, where
-        they take what it gives. Which of them it is, a configuration says.
+    def of_network(self, call: CallFacts) -> list[Scope]:
+        """The method of a module of the program that is called on what goes by a network's name, where it is one
+        class's, or one class's and those that derive from it: `self.model.track(image)`.
         """
-        looked_up = facts.binds.get(call.func, ()) if isinstance(call.func, str) else (call.func,)
-        bases = [
-            value[2][0]
-            for value in looked_up
-            if isinstance(value, tuple)
-            and value[:2] == ("call", "getattr")
-            and len(value[2]) > 1
-            and _is_open(value[2])
-        ]
-        refs = [ref for base in bases for ref in self.resolver.refs(base, scope) if ref.kind == MODULE_REF]
+        owner, name = _owner_and_name(call)
+        if owner not in _NETWORKS or name in _INHERITED or name.startswith("__"):
+            return []
         found = [
-            Scope(function.path, function.name)
-            for ref in dict.fromkeys(refs)
-            for function in self.resolver.imports.functions(ref.path)
+            scope
+            for scope, facts in self.resolver.nesting.by_name.get(name, ())
+            if facts.in_class and self.resolver.hierarchy.is_module(Ref(CLASS, scope.path, facts.in_class))
         ]
-        return [item for item in found if self._fits(item, call)] if len(found) <= _MOST_OF_A_KIND else []
-
-    def _fits(self, scope: Scope, call: CallFacts) -> bool:
-        facts = self.resolver.summaries[scope.path].functions[scope.function]
-        return may_take(facts, call.args, call.keywords) and has_all(facts, call.args, call.keywords)
+        if len(found) > 1 and not self._is_family(found):
+            return []
+        return [scope for scope in found if self._takes(scope, call)]
 
     def _methods_of_kind(self, kind: str, name: str) -> list[Scope]:
         found = [
@@ -140,11 +132,6 @@ class Guesses:
         }
         shared = owners.intersection(*(self.resolver.mro(owner) for owner in owners))
         return len(owners) == len(methods) and bool(shared)
-
-
-def _is_open(args: tuple[Value, ...]) -> bool:
-    """Whether nobody sees which name is looked up."""
-    return not (isinstance(args[1], tuple) and args[1][0] == "const")
 
 
 def _owner_and_name(call: CallFacts) -> tuple[str, str]:

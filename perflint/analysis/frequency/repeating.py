@@ -13,11 +13,12 @@ from perflint.analysis.evidence import RUNNERS, is_literal, last_name
 from perflint.analysis.frequency.data_passes import DataPasses
 from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.frequency.sources import calls_behind, last_of_call, names_in
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
 from perflint.ir.rarity import FIRST, PERIODIC, RARE
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
+from perflint.torch_model.modules import makes_module
 
 #: Iterations that are written down: fewer are a refinement, not a sequence.
 _FEW = 8
@@ -111,22 +112,45 @@ def _is_seldom(edge: Edge, resolver: Resolver) -> bool:
 
 
 def _running(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope]) -> set[Scope]:
-    """Functions that run a module of the project each time they are called, and train nothing."""
+    """Functions that run a module of the project each time they are called, and train nothing; and methods of modules
+    that run a layer.
+    """
     holding = {scope for scope, _ in loops}
     found = {
         scope
-        for scope, facts in resolver.nesting.by_name.get("forward", ())
-        if facts.in_class and resolver.hierarchy.is_module(Ref(CLASS, scope.path, facts.in_class))
+        for scope, facts in resolver.nesting.functions
+        if facts.in_class
+        and not facts.name.startswith("__")
+        and resolver.hierarchy.is_module(Ref(CLASS, scope.path, facts.in_class))
+        and (facts.name == "forward" or _runs_layer(scope, facts, resolver))
     }
     waiting = list(found)
     while waiting:
         for edge in graph.incoming.get(waiting.pop(), ()):
             caller = edge.caller
-            if edge.confidence is Confidence.HIGH and caller not in found and caller.function != MODULE:
+            if caller in found or caller.function == MODULE:
+                continue
+            # Of what is called by a network's name, its own methods are as good as sure.
+            if edge.confidence is Confidence.HIGH or (_is_of_module(edge, resolver) and not edge.callback):
                 if caller not in holding and caller not in training:
                     found.add(caller)
                     waiting.append(caller)
     return found
+
+
+def _runs_layer(scope: Scope, facts: FunctionFacts, resolver: Resolver) -> bool:
+    return any(
+        isinstance(call.func, str)
+        and call.func.startswith("self.")
+        and call.args
+        and any(ref.kind == EXTERNAL_INSTANCE and makes_module(ref.name) for ref in resolver.refs(call.func, scope))
+        for call in facts.calls
+    )
+
+
+def _is_of_module(edge: Edge, resolver: Resolver) -> bool:
+    cls = resolver.nesting.enclosing_class(edge.callee)
+    return edge.confidence is Confidence.MEDIUM and bool(cls.name) and resolver.hierarchy.is_module(cls)
 
 
 def _model_calls(

@@ -133,6 +133,10 @@ class Imports:
             found.update((ref, None) for ref in given if ref.kind == FUNCTION)
         return tuple(found)
 
+    def own_classes(self, path: str) -> Refs:
+        """The public classes that a module offers, whatever functions it offers beside them."""
+        return tuple(self._offered(path, _DEPTH)[0])
+
     def below_texts(self, path: str) -> Refs:
         """The modules that a file may import by a name that it computes: those right below the packages that its texts
         begin with, as in `import_module("models." + name)`.

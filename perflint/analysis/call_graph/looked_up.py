@@ -1,0 +1,81 @@
+"""What a call may run that looks a function or a class up in a module by a name that it computes.
+
+`getattr(losses, options.name)(x, y)`, and the same kept in an attribute or called later. Which of them it is, a
+configuration says: where one names functions or classes of the module, it is one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from perflint.analysis.names.fitting import has_all, may_take
+from perflint.analysis.names.refs import INSTANCE, MODULE_REF, Ref, Scope
+from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence
+from perflint.ir.summary import CallFacts, Value
+
+#: Past this many, a name says nothing about which of them runs.
+_MOST = 24
+
+
+class LookedUp:
+    """Answers for one program. `configured` gives the words of configurations."""
+
+    def __init__(self, resolver: Resolver, configured: Callable[[], frozenset[str]]) -> None:
+        self._resolver = resolver
+        self._configured = configured
+
+    def of_call(self, call: CallFacts, scope: Scope) -> dict[Scope, Confidence]:
+        """What a call may run, with how sure that is."""
+        if isinstance(call.func, str):
+            values = self._resolver.written.definitions(call.func, scope)
+        else:
+            values = [(call.func, scope)]
+        found: dict[Scope, str] = {}
+        for value, where in values:
+            for ref in self._modules(value, where):
+                functions = self._resolver.imports.functions(ref.path)
+                found.update((Scope(item.path, item.name), item.name) for item in functions)
+            if isinstance(value, tuple) and value[0] == "call":
+                found.update(self._instances(value, where))
+        fitting = {item: name for item, name in found.items() if self._fits(item, call)}
+        if not fitting:
+            return {}
+        words = self._configured()
+        named = [item for item, name in fitting.items() if name in words]
+        if named:
+            return dict.fromkeys(named, Confidence.MEDIUM)
+        return dict.fromkeys(fitting, Confidence.LOW) if len(found) <= _MOST else {}
+
+    def _instances(self, made: Value, scope: Scope) -> Iterator[tuple[Scope, str]]:
+        """What calling an object runs whose class is looked up and is made with what a call hands it."""
+        makers = [(made[1], scope)]
+        if isinstance(made[1], str):
+            makers = self._resolver.written.definitions(made[1], scope)
+        for value, where in makers:
+            for ref in self._modules(value, where):
+                for cls in self._resolver.imports.own_classes(ref.path):
+                    if self._is_made(cls, made):
+                        instance = Ref(INSTANCE, cls.path, cls.name)
+                        method = self._resolver.method(instance, "forward") or self._resolver.method(
+                            instance, "__call__"
+                        )
+                        if method is not None:
+                            yield Scope(method.path, method.name), cls.name
+
+    def _is_made(self, cls: Ref, made: Value) -> bool:
+        init = self._resolver.method(cls, "__init__")
+        return init is None or may_take(self._resolver.summaries[init.path].functions[init.name], made[2], made[3])
+
+    def _modules(self, value: Value, scope: Scope) -> list[Ref]:
+        """The modules in which a value looks something up by a name that nobody sees."""
+        if not (isinstance(value, tuple) and value[:2] == ("call", "getattr") and len(value[2]) > 1):
+            return []
+        base, name = value[2][:2]
+        if isinstance(name, tuple) and name[0] == "const":
+            return []
+        return [ref for ref in self._resolver.refs(base, scope) if ref.kind == MODULE_REF]
+
+    def _fits(self, scope: Scope, call: CallFacts) -> bool:
+        facts = self._resolver.summaries[scope.path].functions[scope.function]
+        return may_take(facts, call.args, call.keywords) and has_all(facts, call.args, call.keywords)
