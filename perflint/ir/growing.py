@@ -146,6 +146,22 @@ class Growing:
         counter, goal = path_of(test.left), path_of(test.comparators[0])
         return loop is not None and bool(counter and goal) and _only_counts(loop, str(counter), str(goal))
 
+    def equals_number_of_turn(self, test: ast.expr, context: int) -> bool:
+        """Whether `test` asks if the number of the innermost `for` around is one that the loop leaves alone, or moves
+        on to a later one: `if i == start` in `for i, row in enumerate(rows)`.
+        """
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+            return False
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        loop = self.turning.get(int(self.contexts[context].detail)) if context >= 0 else None
+        counter = _number_of_turn(loop)
+        sides = [path_of(test.left), path_of(test.comparators[0])]
+        if not counter or counter not in sides:
+            return False
+        goal = next((side for side in sides if side != counter), None)
+        return goal is not None and loop is not None and _is_left_alone(loop, goal, counter)
+
     def begun_in(self, name: str, context: int) -> int | None:
         """The innermost context around `context` in which a name was given its first value, None where nobody sees."""
         begun = self.begun.get(name)
@@ -197,6 +213,34 @@ class Growing:
         if self.is_generator:
             facts.yields, facts.is_generator = tuple(self.yields), True
         return facts
+
+
+def _number_of_turn(loop: ast.AST | None) -> str:
+    """What a loop binds to the number of the iteration: of `enumerate(rows)` or `range(n)`."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return ""
+    name = path_of(loop.iter.func) or ""
+    target: ast.AST | None = loop.target
+    if name == "enumerate" and isinstance(target, ast.Tuple) and target.elts:
+        target = target.elts[0]
+    elif name != "range":
+        return ""
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _is_left_alone(loop: ast.AST, goal: str, counter: str) -> bool:
+    """Whether a loop sets `goal` to nothing but what is further on: `start = i + 5`."""
+    stores = moves = 0
+    for node in ast.walk(loop):
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            written = path_of(node) or ""
+            if written != goal and f"{goal}.".startswith(f"{written}."):
+                return False
+            stores += written == goal
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and path_of(node.targets[0]) == goal:
+            value = node.value
+            moves += isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and path_of(value.left) == counter
+    return stores == moves
 
 
 def _only_counts(loop: ast.For | ast.AsyncFor | ast.While, counter: str, goal: str) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
+from perflint.analysis.call_graph.compositions import transforms_of
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
 from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
@@ -261,6 +262,9 @@ class CallGraph:
         if passes and not targets and not inherited:
             for handed in self._handed.callbacks(call, scope, facts):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
+            if is_library and type(call.func) is str and not self._is_foreign(call.func, scope.path, facts):
+                for held in transforms_of(call.func, scope, self.resolver):
+                    self._add(scope, held, call.context, call.line, Confidence.HIGH, index, callback=True)
         if is_library:
             return True
         if len(targets) > 1:

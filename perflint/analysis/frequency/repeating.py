@@ -57,8 +57,31 @@ def mark_repeating(
                     heat = _PASSES
                 if heat is not None:
                     found[scope, index] = heat
+    for key in _around_passes(found, running, resolver, graph):
+        del found[key]
     loops.update(found)
     return frozenset(found)
+
+
+def _around_passes(loops: Loops, running: set[Scope], resolver: Resolver, graph: CallGraph) -> list[tuple[Scope, int]]:
+    """Those of some loops of which an iteration runs a model by nothing but a whole pass over data: a video, whose
+    frames another loop goes through.
+    """
+    whole = {scope for (scope, _), heat in loops.items() if heat is _PASSES and scope.function != MODULE}
+    waiting = list(whole)
+    while waiting:
+        for edge in graph.incoming.get(waiting.pop(), ()):
+            if edge.confidence is Confidence.HIGH and edge.caller not in whole and edge.caller.function != MODULE:
+                whole.add(edge.caller)
+                waiting.append(edge.caller)
+    found = []
+    for scope, index in loops:
+        facts = resolver.summaries[scope.path].functions[scope.function]
+        inside = [edge for edge in graph.outgoing.get(scope, ()) if facts.innermost_loop(edge.context) == index]
+        runs = [edge.callee for edge in inside if edge.index >= 0 and edge.callee in running]
+        if runs and all(callee in whole and callee != scope for callee in runs):
+            found.append((scope, index))
+    return found
 
 
 def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver) -> set[Scope]:

@@ -52,17 +52,21 @@ class Written:
         return found
 
     def _definitions_of_name(self, name: str, scope: Scope) -> list[tuple[Value, Scope]]:
-        for where, facts in self._nesting.scopes(scope):
-            if name in facts.binds:
-                return [(value, where) for value in facts.binds[name]]
-            if name in self._nesting.positions(facts):
-                return []
-        target = self._summaries[scope.path].imports.get(name)
-        if target:
-            module, _, last = self._modules.absolute(target, scope.path).rpartition(".")
+        #: Modules may import a name from each other.
+        seen: set[tuple[str, Scope]] = set()
+        while (name, scope) not in seen:
+            seen.add((name, scope))
+            for where, facts in self._nesting.scopes(scope):
+                if name in facts.binds:
+                    return [(value, where) for value in facts.binds[name]]
+                if name in self._nesting.positions(facts):
+                    return []
+            target = self._summaries[scope.path].imports.get(name)
+            module, _, name = self._modules.absolute(target, scope.path).rpartition(".") if target else ("", "", "")
             path = self._modules.find(module, scope.path) if module else None
-            if path and path != scope.path:
-                return self._definitions_of_name(last, Scope(path, MODULE))
+            if not path or path == scope.path:
+                return []
+            scope = Scope(path, MODULE)
         return []
 
     def annotations(self, dotted: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
