@@ -19,11 +19,13 @@ from perflint.analysis.invariants.in_loops import (
     is_thrown_away,
 )
 from perflint.analysis.invariants.number_sources import Source, is_kept, origin_of, round_trip
+from perflint.analysis.invariants.repeated_projections import Repeated, repeated_projections
 from perflint.analysis.invariants.same_results import meaning_of, means_the_same
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.invariants.unchanging_work import unchanging_work
 
 __all__ = [
+    "Repeated",
     "Source",
     "comes_before",
     "has_constant_inputs",
@@ -43,6 +45,7 @@ __all__ = [
     "meaning_of",
     "means_the_same",
     "origin_of",
+    "repeated_projections",
     "round_trip",
     "single",
     "unchanging_work",
