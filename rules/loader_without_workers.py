@@ -11,6 +11,7 @@ from perflint.api.loading import (
     SAMPLERS,
     has_no_workers,
     is_derived_loader,
+    is_inference_pass,
     is_moved,
     is_of_notebook,
     is_plain_loader,
@@ -31,7 +32,7 @@ class LoaderWithoutWorkers(Rule):
     What it does
 
     Reports loaders with `num_workers=0` (the default, or that of an option) whose samples are known to be expensive to
-    make, of training and of evaluations that every epoch repeats.
+    make, of training, of evaluations that every epoch repeats, and of inference programs.
 
     Why is this slow?
 
@@ -54,7 +55,7 @@ class LoaderWithoutWorkers(Rule):
     - Datasets whose items are simple look-ups (for a `TensorDataset`, two workers were 4.5 times slower than none).
     - Datasets that perflint cannot see, and iterable datasets.
     - Datasets that receive a device (forked workers cannot use CUDA).
-    - Loaders that no training loop iterates.
+    - Loaders that no training loop iterates, and evaluations that a training runs once.
     - Datasets whose class is defined in a notebook (spawned workers cannot import it).
 
     Known limitations
@@ -84,14 +85,17 @@ class LoaderWithoutWorkers(Rule):
         samples = is_sampling_loader(node, ctx)
         if not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
-        if not ctx.program.whole.has_training or not has_no_workers(node, ctx):
+        if not has_no_workers(node, ctx):
             return
         dataset = option(node, "dataset", ctx)
         if not samples and (dataset is None or works_on_device(dataset, ctx)):
             return
         loops = runs(node, ctx)
         evaluates = only_looks(node, loops, ctx)
-        if evaluates and not any(loop.again for loop in loops):
+        infers = evaluates and is_inference_pass(node, loops, ctx)
+        if not infers and not ctx.program.whole.has_training:
+            return
+        if evaluates and not infers and not any(loop.again for loop in loops):
             return  # a look at the data, or one evaluation
         if not loops and ctx.scope(node).function == "<module>":
             return  # a script that shows no use for it
@@ -107,11 +111,17 @@ class LoaderWithoutWorkers(Rule):
         yield self.finding(
             node,
             ctx,
-            f"{asked}: the main thread makes every batch between two steps.",
+            f"{asked}: the main thread makes every batch between two {'forward passes' if infers else 'steps'}.",
             advice="Set it to a few per device by default, and measure."
             if by_default
             else "Pass `num_workers=` (a few per device) and measure.",
             fix=None if by_default else four_workers(node, ctx),
             confidence=Confidence.HIGH if (loops or samples) and not by_default else Confidence.MEDIUM,
-            impact=Impact.LOW if evaluates else Impact.MEDIUM if by_default else self.impact,
+            impact=Impact.MEDIUM
+            if infers
+            else Impact.LOW
+            if evaluates
+            else Impact.MEDIUM
+            if by_default
+            else self.impact,
         )

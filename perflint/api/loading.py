@@ -13,6 +13,7 @@ from perflint.analysis.loading.asked_devices import (
 from perflint.analysis.loading.copied_batches import is_copied
 from perflint.analysis.loading.evidence import confidence_by_use, loader_confidence
 from perflint.analysis.loading.fixed_files import is_picked_from, reads_one_file
+from perflint.analysis.loading.inference_passes import is_inference_pass
 from perflint.analysis.loading.item_reads import earlier_reads
 from perflint.analysis.loading.loaders import (
     LOADER_NAMES,
@@ -76,6 +77,7 @@ __all__ = [
     "is_cut_to_length",
     "is_derived_loader",
     "is_given_one_of",
+    "is_inference_pass",
     "is_left_off",
     "is_made_each_epoch",
     "is_moved",

@@ -32,7 +32,9 @@ def is_copied(call: ast.Call, ctx: FileFacts) -> bool:
             return True
         return purpose(call, ctx) != "eval" and not _only_prepares(call, ctx)
     counting = [run for run in loops if use(run, ctx) != "look" or run.again]
-    return any(not _takes_apart(run, ctx) if use(run, ctx) == "hand on" else _moves(run, ctx) for run in counting)
+    return any(
+        not _takes_apart(run, ctx) if use(run, ctx) == "hand on" else moves_batches(run, ctx) for run in counting
+    )
 
 
 def _is_gathered(call: ast.Call, ctx: FileFacts) -> bool:
@@ -85,7 +87,7 @@ def _is_made_for_others(scope: Scope, ctx: FileFacts) -> bool:
     return any(edge.caller.path != ctx.path for edge in ways_in(scope, ctx))
 
 
-def _moves(run: Run, ctx: FileFacts) -> bool:
+def moves_batches(run: Run, ctx: FileFacts) -> bool:
     """Whether the body of a loop, or a function that it calls, moves something that the loader may have pinned, or a
     library does so for it.
     """

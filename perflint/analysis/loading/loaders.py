@@ -13,7 +13,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, INSTANCE, Ref, Scope
 from perflint.analysis.naming.phases import EVALUATION_STEM, FOR_EVALUATION, OF_TRAINING
 from perflint.analysis.naming.values import SETTINGS
 from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword
-from perflint.ir.notation import last_name
+from perflint.ir.notation import last_name, value_of
 from perflint.ir.summary import FunctionFacts
 from perflint.torch_model import loaders
 from perflint.torch_model.names import canonical
@@ -150,6 +150,10 @@ def counted(count: ast.expr, ctx: FileFacts, depth: int = 3) -> set[object]:
             found |= counted(bound, ctx, depth - 1)
         if not bounds:
             found.add(item.value if isinstance(item, ast.Constant) else None)
+    if None in found:
+        # What is passed for a parameter, or its default where nobody passes anything.
+        told = ctx.program.literals(value_of(count), ctx.scope(count))
+        return {item[2] for item in told} if told else found
     return found
 
 

@@ -11,7 +11,6 @@ from perflint.analysis.loading.sample_cost import is_small, is_tiny, needs_worke
 from perflint.analysis.naming.phases import FOR_EVALUATION, FOR_TRAINING
 from perflint.finding import Heat
 from perflint.ir.calls import is_constant, keyword
-from perflint.ir.notation import value_of
 
 _SPAWNING = ("spawn", "forkserver")
 #: As many workers take a third of a second to fork.
@@ -70,9 +69,6 @@ def _are_few(call: ast.Call, ctx: FileFacts) -> bool:
     """
     count = option(call, "num_workers", ctx)
     told = set() if count is None else counted(count, ctx)
-    if None in told and count is not None:
-        # What those pass who ask for it.
-        told = {item[2] for item in ctx.program.literals(value_of(count), ctx.scope(call)) or ((None,) * 3,)}
     return bool(told) and all(isinstance(item, int) and item < _SEVERAL for item in told)
 
 
