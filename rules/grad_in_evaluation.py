@@ -30,6 +30,7 @@ from perflint.api.gradients import (
     is_volatile,
     predicts,
     read_for_values,
+    reads_by_data,
     reads_texts_alone,
     run_by_helper,
     stands_in_training,
@@ -110,15 +111,14 @@ class GradInEvaluation(Rule):
         if ctx.mentions("Variable") and is_volatile(ctx):
             return
         if isinstance(node, ast.Call):
-            if callee_name(node) == "eval":
-                yield from self._script(node, ctx)
-            elif callee_name(node) in _VALUE_READS:
-                yield from self._read(node, ctx)
-            else:
-                yield from self._without_training(node, ctx)
+            asked, reads = callee_name(node) == "eval", callee_name(node) in _VALUE_READS
+            look = self._script if asked else self._read if reads else self._without_training
+            yield from look(node, ctx)
             return
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             yield from self._switched_by_callers(ctx.tree.function_of(node), ctx)
+            for read in reads_by_data(node, ctx):
+                yield from self._read(read, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         if HOOK.search(node.name) or not tells_of_modes(node, ctx):
@@ -149,7 +149,7 @@ class GradInEvaluation(Rule):
             yield from self._passes(parts, ctx)
             yield from self._loops(ctx.tree.module, ctx)
 
-    def _read(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+    def _read(self, node: ast.expr, ctx: Context) -> Iterator[Finding]:
         """Forwards behind a read of values, whose results are never used for more than that."""
         for forward in read_for_values(node, ctx):
             yield self.finding(

@@ -83,7 +83,7 @@ class GraphKeptByAccumulator(Rule):
     numerics = "same bits"
     impact = Impact.HIGH
     at_least = Heat.STEP
-    listens = (Nodes(ast.AugAssign), Calls("append", doing=(KEEPING,)))
+    listens = (Nodes(ast.AugAssign, ast.Assign, repeated=True), Calls("append", doing=(KEEPING,)))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if isinstance(node, ast.Call) and callee_name(node) != "append":
@@ -94,13 +94,13 @@ class GraphKeptByAccumulator(Rule):
             return
         loop = ctx.loops(node)[0]
         # What the text alone tells comes first: nearly every list that grows is refused by it.
-        if not outlives_iteration(kept.name, node, loop, ctx):
+        if not outlives_iteration(kept, node, loop, ctx):
             return
         walked = holds_walked_back(kept.value, loop, ctx) if isinstance(node, ast.Call) else None
         if walked is not None:
             yield self._of_several(node, kept, walked, ctx)
             return
-        if not is_read_for_numbers(kept.name, node, ctx):
+        if not is_read_for_numbers(kept, node, ctx):
             return
         walked_back = is_walked_back(kept.value, loop, ctx)
         if not walked_back and (goes_back(loop) or not carries_graph(kept.value, loop, ctx)):
@@ -113,7 +113,7 @@ class GraphKeptByAccumulator(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{kept.name}` keeps `{value}` of every iteration with {held}, but only numbers are read from it.",
+            f"`{kept.text}` keeps `{value}` of every iteration with {held}, but only numbers are read from it.",
             advice=f"Keep `{value}.detach()`."
             if isinstance(kept.value, ast.Name) and fix is not None
             else "Detach it before you keep it.",
@@ -134,7 +134,7 @@ class GraphKeptByAccumulator(Rule):
         return self.finding(
             node,
             ctx,
-            f"`{kept.name}` keeps the tensors of `{value}` of every iteration with their graphs, which `backward` has "
+            f"`{kept.text}` keeps the tensors of `{value}` of every iteration with their graphs, which `backward` has "
             "already used.",
             advice=f"Keep detached values: `{detached_parts}`.",
             confidence=Confidence.MEDIUM,

@@ -17,12 +17,11 @@ from perflint.api import (
     Rule,
     attention,
     class_of,
-    last_name,
     walk,
 )
-from perflint.api.loops import names_in
 
-from ._shared.attention import Attention, written_out
+from ._shared.attention import Attention, softmax_calls, written_out
+from ._shared.fused_ways import has_fused_way, outermost_class
 
 #: `scaled_dot_product_attention` is there since this version.
 _SINCE = (2, 0)
@@ -83,11 +82,15 @@ class ManualAttention(Rule):
 
     code, name = "TPL606", "manual-attention"
     impact = Impact.MEDIUM
-    listens = (Calls("softmax", "Softmax"),)
-    at_least = Heat.STEP
+    listens = (Calls("softmax", at_least=Heat.STEP), Calls("Softmax"))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
+        for call in softmax_calls(node, ctx):
+            if ctx.heat(call) >= Heat.STEP:
+                yield from self._at(call, ctx)
+
+    def _at(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         if (ctx.torch_version or _SINCE) < _SINCE or ctx.mentions(*attention.DISPATCHERS):
             return
         if has_fused_way(node, ctx):  # most have, which costs least to see
@@ -143,7 +146,7 @@ def _goes_two_ways(node: ast.AST, ctx: Context) -> bool:
     """Whether the class is one that Segment Anything's decoder is made of, which is copied into many projects: its few
     tokens ask an image and an image asks them.
     """
-    owner = _outermost(node, ctx)
+    owner = outermost_class(node, ctx)
     if not isinstance(owner, ast.ClassDef):
         return False
     return any(
@@ -153,44 +156,6 @@ def _goes_two_ways(node: ast.AST, ctx: Context) -> bool:
         for item, _ in class_of(Ref(CLASS, path, name), ctx)
         for part in walk(item)
     )
-
-
-def has_fused_way(node: ast.AST, ctx: Context) -> bool:
-    """Whether the code names a fused attention: the written-out one is its fallback, or was chosen over it."""
-    if ctx.mentions(*attention.DISPATCHERS):
-        return True
-    owner = _outermost(node, ctx)
-    if not isinstance(owner, ast.ClassDef):
-        return ctx.mentions(*attention.FUSED)
-    below = [Ref(CLASS, *item) for item in ctx.program.whole.derived_from(ctx.path, owner.name)]
-    family = [(owner, ctx), *((item, ctx) for item in _relatives(owner, ctx))]
-    family += [found for ref in below if ref.path != ctx.path for found in class_of(ref, ctx)]
-    return any(there.mentions(*attention.FUSED) and _names_fused(item, there) for item, there in family)
-
-
-def _names_fused(owner: ast.ClassDef, ctx: Context) -> bool:
-    statements = ctx.tree.naming(attention.FUSED, owner)
-    return any(last_name(part) in attention.FUSED for item in statements for part in ctx.tree.own(item))
-
-
-def _outermost(node: ast.AST, ctx: Context) -> ast.AST | None:
-    """The outermost class around a node, else None."""
-    found = None
-    for outer in ctx.tree.ancestors(node):
-        if isinstance(outer, ast.ClassDef):
-            found = outer
-    return found
-
-
-def _relatives(owner: ast.ClassDef, ctx: Context) -> Iterator[ast.ClassDef]:
-    """Classes of the file that derive from `owner`, are derived from by it, or carry its name in theirs."""
-    bases = {name for base in owner.bases for name in names_in(base)}
-    for item in ctx.tree.module.body:
-        if not isinstance(item, ast.ClassDef) or item is owner:
-            continue
-        derived = any(owner.name in set(names_in(base)) for base in item.bases)
-        if derived or item.name in bases or owner.name in item.name:
-            yield item
 
 
 def _advice(found: Attention, ctx: Context) -> str:

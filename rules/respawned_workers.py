@@ -148,7 +148,7 @@ class RespawnedWorkers(Rule):
     def _rebuilt(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A loader that is built for each epoch around a dataset that stays, with its workers."""
         dataset = option(node, "dataset", ctx)
-        if ctx.heat(node) > Heat.EPOCH or ctx.loops(node) or not (_is_kept(dataset) and _reorders(node)):
+        if ctx.heat(node) > Heat.PERIODIC or ctx.loops(node) or not (_is_kept(dataset) and _reorders(node)):
             return
         yield self.finding(
             node,

@@ -72,7 +72,7 @@ from perflint.analysis.gradients.trained_after import (
     is_walked_again,
     trained_after,
 )
-from perflint.analysis.gradients.value_reads import read_for_values, reads_texts_alone
+from perflint.analysis.gradients.value_reads import read_for_values, reads_by_data, reads_texts_alone
 from perflint.analysis.gradients.walked_back import (
     goes_back,
     holds_walked_back,
@@ -178,6 +178,7 @@ __all__ = [
     "outlasting",
     "predicts",
     "read_for_values",
+    "reads_by_data",
     "reads_texts_alone",
     "run_by_helper",
     "runs_between",

@@ -29,7 +29,7 @@ def detached(kept: Accumulated, node: ast.AST, ctx: Context) -> Fix | None:
         reason = f"`{value}` may not be a tensor in every iteration, or may have no `detach`"
     elif not begins_here(kept.name, node, ctx):
         reason = f"`{kept.name}` starts as an object that other code may use with its graph"
-    elif any(becomes_text(use, ctx) for use in uses_of_accumulated(kept.name, node, ctx)):
+    elif any(becomes_text(use, ctx) for use in uses_of_accumulated(kept, node, ctx)):
         reason = f"text made from `{kept.name}` may contain `grad_fn=...`, which would disappear"
     return Fix(
         "Accumulate the detached value",

@@ -62,6 +62,21 @@ class _Scores:
     names: set[int] = field(default_factory=set)
 
 
+def softmax_calls(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
+    """The calls of `self.attend` of a class that keeps `nn.Softmax(dim=-1)` under that name; `node` itself if it is a
+    call of a softmax.
+    """
+    statement, cls = ctx.tree.parent(node), ctx.tree.class_of(node)
+    kept = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if callee_name(node) != "Softmax" or not isinstance(kept, ast.Attribute) or cls is None:
+        yield node
+        return
+    for part in ctx.tree.naming((kept.attr,), cls):
+        for call in ctx.tree.own(part):
+            if isinstance(call, ast.Call) and ctx.text(call.func) == ctx.text(kept):
+                yield call
+
+
 def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
     """The attention around a softmax; None where any part of it is something else, or its weights go elsewhere."""
     softened = _softened(softmax, ctx)
@@ -269,11 +284,18 @@ def _are_kept(found: _Scores, ctx: Context) -> bool:
         for use in ctx.inference.flow.uses_of(item):
             outer = ctx.tree.parent(use)
             described = isinstance(outer, ast.Attribute) and outer.attr in _DESCRIPTIONS
+            described |= _is_dropped(ctx.tree.statement_of(use))
             described |= isinstance(outer, ast.Call) and callee_name(outer) == "type_as" and use in outer.args
             scaled_in_place = any(outer is other.node for other in found.definitions.values())
             if not (id(use) in found.names or described or scaled_in_place or _is_mask_part(use, found)):
                 return True
     return False
+
+
+def _is_dropped(statement: ast.stmt) -> bool:
+    """`scores.masked_fill(mask, -1e9)` as a statement: its result goes nowhere, and the scores stay as they are."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and callee_name(call) == "masked_fill"
 
 
 def _is_mask_part(use: ast.Name, found: _Scores) -> bool:
@@ -285,7 +307,7 @@ def _is_mask_part(use: ast.Name, found: _Scores) -> bool:
 
 def is_scale(node: ast.expr, ctx: Context, depth: int = 3) -> bool:
     """Whether a factor is the usual scale of attention: a root, or something named for it that is not learnt."""
-    if _SQRT.search(ctx.text(node)):
+    if _SQRT.search(ctx.text(node)) or (isinstance(node, ast.Constant) and isinstance(node.value, (int, float))):
         return True
     name = last_name(node)
     if isinstance(node, ast.Attribute):

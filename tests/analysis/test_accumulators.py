@@ -8,6 +8,7 @@ import pytest
 from of_text import call_at, facts_of, node_at
 
 from perflint.analysis.aliases.accumulators import (
+    Accumulated,
     accumulated,
     begins_here,
     is_read_for_numbers,
@@ -53,6 +54,12 @@ def _added(facts: FileFacts) -> tuple[ast.AugAssign, ast.For]:
     return added, loop
 
 
+def _total(facts: FileFacts) -> Accumulated:
+    kept = accumulated(_added(facts)[0], facts)
+    assert kept is not None
+    return kept
+
+
 @pytest.mark.parametrize(
     ("start", "inside", "outlives"),
     [
@@ -64,8 +71,10 @@ def _added(facts: FileFacts) -> tuple[ast.AugAssign, ast.For]:
 def test_a_sum_outlives_an_iteration_that_does_not_set_it_anew(start: str, inside: str, *, outlives: bool) -> None:
     facts = _facts(start=start, inside=inside)
     added, loop = _added(facts)
-    assert accumulated(added, facts) == ("total", added.value)
-    assert outlives_iteration("total", added, loop, facts) is outlives
+    kept = accumulated(added, facts)
+    assert kept is not None
+    assert (kept.name, kept.value) == ("total", added.value)
+    assert outlives_iteration(kept, added, loop, facts) is outlives
 
 
 @pytest.mark.parametrize(
@@ -81,12 +90,12 @@ def test_a_sum_outlives_an_iteration_that_does_not_set_it_anew(start: str, insid
 )
 def test_all_uses_of_a_sum_read_numbers(behind: str, *, numbers: bool) -> None:
     facts = _facts(behind=behind)
-    assert is_read_for_numbers("total", _added(facts)[0], facts) is numbers
+    assert is_read_for_numbers(_total(facts), _added(facts)[0], facts) is numbers
 
 
 def test_what_is_bound_behind_the_loop_is_another_value() -> None:
     facts = _facts(behind="print(total)\ntotal = total.detach()\nreturn total")
-    uses = uses_of_accumulated("total", _added(facts)[0], facts)
+    uses = uses_of_accumulated(_total(facts), _added(facts)[0], facts)
     assert [use.lineno for use in uses] == [11, 12]
 
 
@@ -161,7 +170,7 @@ def test_layers_and_numbers_of_libraries_carry_none_by_their_form() -> None:
 )
 def test_text_without_a_format_names_the_graph(shown: str, *, text: bool) -> None:
     facts = _facts(behind=f"return {shown}")
-    [use] = uses_of_accumulated("total", _added(facts)[0], facts)
+    [use] = uses_of_accumulated(_total(facts), _added(facts)[0], facts)
     assert becomes_text(use, facts) is text
 
 

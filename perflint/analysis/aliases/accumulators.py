@@ -16,24 +16,54 @@ _LOOKING = frozenset({"locals", "vars", "eval", "exec", "_getframe", "currentfra
 
 
 class Accumulated(NamedTuple):
+    """What is added to a name, or to the entry of a dict under a constant `key`; `text` is how that is written."""
+
     name: str
     value: ast.expr
+    key: str = ""
+    text: str = ""
 
 
 def accumulated(node: ast.AST, ctx: FileFacts) -> Accumulated | None:
-    """What is added to a name of the function, in a loop: `total += loss`, `losses.append(loss)`."""
-    if isinstance(node, ast.AugAssign):
-        if not isinstance(node.target, ast.Name) or not isinstance(node.op, ast.Add):
+    """What is added in a loop to a name of the function or an entry of its dict: `total += loss`, `total = total +
+    loss`, `mean = 0.9 * mean + 0.1 * loss`, `losses.append(loss)`, `losses += [loss]`, `sums["d"] += loss`.
+    """
+    into: ast.expr
+    value: ast.expr
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        into, value = node.target, node.value
+        if isinstance(value, ast.List) and len(value.elts) == 1:
+            value = value.elts[0]
+    elif isinstance(node, ast.Assign):
+        added = _added(node, ctx)
+        if added is None:
             return None
-        kept = Accumulated(node.target.id, node.value)
-    elif isinstance(node, ast.Call):
-        func = node.func
-        if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or len(node.args) != 1:
-            return None
-        kept = Accumulated(func.value.id, node.args[0])
+        into, value = node.targets[0], added
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        into, value = node.func.value, node.args[0]
     else:
         return None
-    return kept if ctx.loops(node) and not isinstance(kept.value, (ast.Constant, ast.Starred)) else None
+    key = ""
+    holder = into
+    if isinstance(into, ast.Subscript) and isinstance(into.slice, ast.Constant):
+        key, holder = repr(into.slice.value), into.value
+    if not isinstance(holder, ast.Name) or isinstance(value, (ast.Constant, ast.Starred)) or not ctx.loops(node):
+        return None
+    return Accumulated(holder.id, value, key, ctx.text(into))
+
+
+def _added(statement: ast.Assign, ctx: FileFacts) -> ast.expr | None:
+    """`loss` of `total = total + loss`, and the share of a running mean."""
+    value, target = statement.value, statement.targets[0]
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add) or len(statement.targets) != 1:
+        return None
+    kept = ctx.text(target)
+    for before, added in ((value.left, value.right), (value.right, value.left)):
+        is_share = isinstance(before, ast.BinOp) and isinstance(before.op, ast.Mult)
+        factors = [before.left, before.right] if is_share else [before]  # type: ignore[attr-defined]
+        if any(ctx.text(factor) == kept for factor in factors):
+            return added
+    return None
 
 
 def begins_here(name: str, node: ast.AST, ctx: FileFacts) -> bool:
@@ -77,11 +107,13 @@ def _is_new(value: ast.expr, ctx: FileFacts) -> bool:
     )
 
 
-def outlives_iteration(name: str, node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
+def outlives_iteration(kept: Accumulated, node: ast.AST, loop: ast.stmt, ctx: FileFacts) -> bool:
     """Whether what is kept outlives a turn: it is bound in the function, and in the loop by this statement alone."""
-    stores = _named(name, ast.Store, _function(node, ctx), ctx)
+    stores: list[ast.expr] = [*_named(kept.name, ast.Store, _function(node, ctx), ctx)]
     if not stores:
         return False
+    if kept.key:
+        stores += [item for item in _entries(kept, loop, ctx) if isinstance(item.ctx, ast.Store)]
     statement = ctx.tree.statement_of(node)
     stores = [part for part in stores if not _stands_in(part, statement)]
     return bool(stores) and not any(_stands_in(part, loop) for part in stores)
@@ -105,15 +137,25 @@ def _function(node: ast.AST, ctx: FileFacts) -> ast.AST:
     raise AssertionError("a statement stands in a module")
 
 
-def is_read_for_numbers(name: str, node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether every use of the name in its function reads numbers from it."""
-    uses = uses_of_accumulated(name, node, ctx)
+def _entries(kept: Accumulated, region: ast.AST, ctx: FileFacts) -> list[ast.Subscript]:
+    """`sums["d"]` wherever it is read or bound in a region."""
+    around = [ctx.tree.parent(part) for part in _named(kept.name, ast.Load, region, ctx)]
+    return [item for item in around if isinstance(item, ast.Subscript) and _key(item) == kept.key]
+
+
+def _key(item: ast.Subscript) -> str:
+    return repr(item.slice.value) if isinstance(item.slice, ast.Constant) else ""
+
+
+def is_read_for_numbers(kept: Accumulated, node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether every use of what is kept in its function reads numbers from it."""
+    uses = uses_of_accumulated(kept, node, ctx)
     return bool(uses) and all(reads_number(use, ctx) for use in uses)
 
 
-def uses_of_accumulated(name: str, node: ast.AST, ctx: FileFacts) -> list[ast.Name]:
+def uses_of_accumulated(kept: Accumulated, node: ast.AST, ctx: FileFacts) -> list[ast.expr]:
     """Where the function reads what is kept; none at module level, where others may read it."""
-    function = _function(node, ctx)
+    function, name = _function(node, ctx), kept.name
     if isinstance(function, ast.Module):
         return []
     if any(isinstance(part, (ast.Global, ast.Nonlocal)) and name in part.names for part in statements(function)):
@@ -124,7 +166,19 @@ def uses_of_accumulated(name: str, node: ast.AST, ctx: FileFacts) -> list[ast.Na
     end = loop.end_lineno or loop.lineno
     if any(store.lineno > end for store in _named(name, ast.Store, function, ctx)):
         uses = [use for use in uses if not _is_rebound_behind(use, loop, ctx)]
-    return uses
+    return [*uses] if not kept.key else _uses_of_entry(kept, uses, ctx)
+
+
+def _uses_of_entry(kept: Accumulated, uses: list[ast.Name], ctx: FileFacts) -> list[ast.expr]:
+    """Of the uses of a dict those that may read the entry: by its key, and by none."""
+    found: list[ast.expr] = []
+    for use in uses:
+        item = ctx.tree.parent(use)
+        if not isinstance(item, ast.Subscript) or not _key(item):
+            found.append(use)
+        elif _key(item) == kept.key and isinstance(item.ctx, ast.Load):
+            found.append(item)
+    return found
 
 
 def _is_rebound_behind(use: ast.Name, loop: ast.stmt, ctx: FileFacts) -> bool:

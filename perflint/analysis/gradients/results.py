@@ -256,9 +256,10 @@ def _augmented(function: ast.AST, ctx: FileFacts) -> frozenset[str]:
     )
 
 
-def forwards_read_by(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
-    """The forwards behind `x.argmax()` and `torch.argmax(x)`."""
-    if ctx.target(node.func) == f"torch.{callee_name(node)}":
+def forwards_read_by(node: ast.expr, ctx: FileFacts) -> Iterator[ast.Call]:
+    """The forwards behind `x.argmax()`, `torch.argmax(x)` and `x.data`."""
+    read = node.func if isinstance(node, ast.Call) else node
+    if isinstance(node, ast.Call) and ctx.target(node.func) == f"torch.{callee_name(node)}":
         yield from forwards_behind(node.args[0], ctx, _DEPTH, computed=True) if node.args else ()
-    elif isinstance(node.func, ast.Attribute):
-        yield from forwards_behind(node.func.value, ctx, _DEPTH, computed=True)
+    elif isinstance(read, ast.Attribute):
+        yield from forwards_behind(read.value, ctx, _DEPTH, computed=True)

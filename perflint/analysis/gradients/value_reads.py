@@ -13,6 +13,7 @@ from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.gradients.results import Followed, forwards_read_by, has_no_graph, learns
 from perflint.analysis.gradients.ways_without import is_called_without_gradients, is_switched_off_by_some
 from perflint.finding import Heat
+from perflint.ir.calls import is_constant
 
 #: Words that a program has which walks a graph back somewhere, itself or through a framework.
 _WALKS = ASKING | frozenset(
@@ -27,7 +28,15 @@ def walks_back_somewhere(ctx: FileFacts) -> bool:
     return ctx.program.mentions(_WALKS)
 
 
-def read_for_values(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
+def reads_by_data(loop: ast.stmt, ctx: FileFacts) -> Iterator[ast.expr]:
+    """The reads `loss.data[0]` in the turns of a loop, as they were written before there was `loss.item()`."""
+    for part in ctx.walk(loop) if ctx.mentions("data") else ():
+        if isinstance(part, ast.Subscript) and is_constant(part.slice, 0) and isinstance(part.value, ast.Attribute):
+            if part.value.attr == "data" and ctx.heat(part) >= Heat.STEP:
+                yield part.value
+
+
+def read_for_values(node: ast.expr, ctx: FileFacts) -> Iterator[ast.Call]:
     """The forwards of a step behind a read of values, whose results are never used for more than that; not those that
     are looked at as a part of what is around them, or that may run without gradients.
     """
