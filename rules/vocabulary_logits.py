@@ -66,7 +66,7 @@ class VocabularyLogits(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         logits = argument(node, 0, "input")
-        if logits is None or not ctx.is_call_of(node, _FUNCTION, _MODULE) or ctx.grad_off(node):
+        if logits is None or not _may_have_target(node) or not ctx.is_call_of(node, _FUNCTION, _MODULE) or ctx.grad_off(node):
             return
         if ctx.phase(node).phase is Phase.EVALUATE or ctx.program.is_always_compiled(ctx.scope(node)):
             return
@@ -80,6 +80,12 @@ class VocabularyLogits(Rule):
             "backward pass.",
             advice=_advice(ctx),
         )
+
+
+def _may_have_target(call: ast.Call) -> bool:
+    """Whether a call gives two things or more, as one must that compares logits with a target."""
+    given = [*call.args, *(item.value for item in call.keywords)]
+    return len(given) > 1 or isinstance(given[0], ast.Starred)
 
 
 def _advice(ctx: Context) -> str:

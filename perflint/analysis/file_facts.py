@@ -305,9 +305,10 @@ class FileFacts:
         of one function by each of the many nodes in it: `make` must look at nothing else.
         """
         key = make, id(node)
-        if key not in self._once:
-            self._once[key] = make(node, self)
-        return self._once[key]  # type: ignore[no-any-return]
+        found = self._once.get(key, self)
+        if found is self:  # nothing answers with these facts themselves
+            found = self._once[key] = make(node, self)
+        return found  # type: ignore[no-any-return]
 
     def control_flow(self, node: ast.AST) -> ControlFlow:
         """The control-flow graph of the function, lambda or module whose body runs `node`."""

@@ -39,6 +39,7 @@ from perflint.analysis.program_facts import Whole
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.syntax.flow import Flow
+from perflint.torch_model.modules import GENERATE_METHODS
 
 if TYPE_CHECKING:
     from perflint.analysis.values.siblings import Siblings
@@ -302,19 +303,22 @@ class Program:
 
     def _is_built_to_train(self, constructor: Scope) -> bool:
         """Whether a way up the calls of a constructor leads to a function that trains. Sure where it has no own one."""
-        if constructor.function not in self.summaries[constructor.path].functions:
-            return True
-        seen, waiting = {constructor}, [constructor]
+        return (
+            constructor.function not in self.summaries[constructor.path].functions
+            or constructor in self._called_to_train
+        )
+
+    @cached_property
+    def _called_to_train(self) -> set[Scope]:
+        """What functions that train call, and what that calls in turn. A guess is no way."""
+        found: set[Scope] = set()
+        waiting = list(self._training)
         while waiting:
-            for edge in self.callers(waiting.pop()):
-                if edge.confidence is Confidence.LOW:
-                    continue  # a guess is no way
-                if edge.caller in self._training:
-                    return True
-                if edge.caller not in seen:
-                    seen.add(edge.caller)
-                    waiting.append(edge.caller)
-        return False
+            for edge in self.graph.outgoing.get(waiting.pop(), ()):
+                if edge.index >= 0 and edge.confidence is not Confidence.LOW and edge.callee not in found:
+                    found.add(edge.callee)
+                    waiting.append(edge.callee)
+        return found
 
     def drives(self, path: str) -> bool:
         """Whether a file hands batches to workers in other processes, and so has its own on the host."""
@@ -357,6 +361,16 @@ class Program:
     @cached_property
     def _effects(self) -> Composer:
         return Composer(self)
+
+    @cached_property
+    def may_generate(self) -> bool:
+        """Whether anything of the program may generate: by a loop of its own, or by a name that libraries have for it
+        and that it writes anywhere. Told of most programs without what their functions do.
+        """
+        if any(loop.role == "decode" for loop in self.roots.loops.values()) or self.mentions(GENERATE_METHODS):
+            return True
+        texts = (f" {summary.texts} " for summary in self.summaries.values())
+        return any(f" {name} " in text for text in texts for name in GENERATE_METHODS)
 
     def runs_several_times(self, scope: Scope) -> bool:
         """Whether a function runs more than once in a step that runs it: in each layer, in an inner loop."""

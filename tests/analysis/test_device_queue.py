@@ -21,6 +21,10 @@ def change(node: ast.AST) -> Transfer:
     return _CHANGES.get(name, NOTHING)
 
 
+def may_wait(node: ast.AST) -> bool:
+    return change(node).fresh is not None
+
+
 def is_rare(condition: Condition) -> bool:
     return ast.unparse(condition[0]) == "rare" and condition[1]
 
@@ -43,7 +47,8 @@ def _queue(body: str, in_loop: bool, ends_step: bool, entry: Entry | None) -> tu
     assert isinstance(function, ast.FunctionDef)
     loop = function.body[0] if in_loop else None
     assert loop is None or isinstance(loop, ast.For)
-    queue = DeviceQueue(control_flow(function), change, loop, is_rare, ends_step=ends_step, entry=entry)
+    graph = control_flow(function)
+    queue = DeviceQueue(graph, change, loop, is_rare, may_wait=may_wait, ends_step=ends_step, entry=entry)
     (node,) = (part for part in ast.walk(function) if isinstance(part, ast.Call) and ast.unparse(part) == "x()")
     return queue, node, function.lineno + 1 + in_loop
 

@@ -274,8 +274,8 @@ class Unused:
 
     def _find_anywhere(self, node: Node, words: frozenset[str], found: _Reached) -> None:
         """Reach whatever goes by the words of a definition in files that are imported by computed names."""
-        for word in found.anywhere.keys() & words:
-            found.add(found.anywhere[word], node)
+        anywhere = found.anywhere
+        found.add([named for word in anywhere.keys() & words for named in anywhere[word]], node)
 
     def _run(self, path: str, found: _Reached) -> None:
         """Run the statements of a file, of those that it imports, and of the packages it lies in."""

@@ -52,7 +52,8 @@ class DeviceQueue:
     """The queue in one function. `change` says what evaluating a node does, its operands left out; `step_loop` is the
     loop of the function whose iterations are steps, None where the function itself is a part of a step; `ends_step`
     where nothing of the step comes after it; `entry` is what its callers have left. `is_rare` tells tests whose outcome
-    lets something run on few iterations only.
+    lets something run on few iterations only. `may_wait` says of a node whether `change` may be one that waits, for
+    less: where the queue is full, nothing else has to be told.
     """
 
     def __init__(
@@ -62,12 +63,13 @@ class DeviceQueue:
         step_loop: _Loop | None,
         is_rare: Callable[[Condition], bool],
         *,
+        may_wait: Callable[[ast.AST], bool],
         ends_step: bool = False,
         entry: Entry | None = None,
     ) -> None:
         self._graph, self._entry = graph, _UNKNOWN if entry is None else _state_of(entry)
         self._iteration = _Iteration(graph, step_loop, is_rare, ends=ends_step or step_loop is not None)
-        self._change = change
+        self._change, self._may_wait = change, may_wait
 
     def before(self, node: ast.AST) -> QueueState:
         """The queue where a node is about to be evaluated, its operands done."""
@@ -96,9 +98,8 @@ class DeviceQueue:
         # What is done before the first iteration is told of no other.
         header = self._iteration.header
         start = self._entry if header is None else QueueState(0)
-        return forward(
-            self._graph, _Launched(self._graph, self._change, self._iteration, start), header, self._iteration.region
-        )
+        problem = _Launched(self._graph, self._change, self._may_wait, self._iteration, start)
+        return forward(self._graph, problem, header, self._iteration.region)
 
     @cached_property
     def _to_come(self) -> Solution[int]:
@@ -106,7 +107,7 @@ class DeviceQueue:
 
     @cached_property
     def _until_wait(self) -> Solution[int]:
-        return backward(self._graph, _UntilWait(self._change, self._iteration), self._iteration.region)
+        return backward(self._graph, _UntilWait(self._change, self._may_wait, self._iteration), self._iteration.region)
 
 
 def _state_of(entry: Entry) -> QueueState:
@@ -170,8 +171,16 @@ class _Arrived(NamedTuple):
 class _Launched(Problem[_Arrived]):
     """Forward: launches since the last wait. A loop runs one iteration at least, as loops do as a rule."""
 
-    def __init__(self, graph: ControlFlow, change: _Changes, iteration: _Iteration, start: QueueState) -> None:
+    def __init__(
+        self,
+        graph: ControlFlow,
+        change: _Changes,
+        may_wait: Callable[[ast.AST], bool],
+        iteration: _Iteration,
+        start: QueueState,
+    ) -> None:
         self._loops, self._change, self._iteration, self._start = graph.loops, change, iteration, start
+        self._may_wait = may_wait
 
     def at_start(self) -> _Arrived:
         return _Arrived(self._start)
@@ -180,6 +189,8 @@ class _Launched(Problem[_Arrived]):
         return _Arrived(_joined(one.state, other.state), _joined(one.again, other.again))
 
     def transfer(self, node: ast.AST, state: _Arrived) -> _Arrived:
+        if all(item is None or item is _UNKNOWN for item in state) and not self._may_wait(node):
+            return state
         change = self._change(node)
         return state if change is NOTHING else _Arrived(*(item and _behind(item, change, node) for item in state))
 
@@ -222,7 +233,7 @@ class _ToCome(Problem[int]):
     def transfer(self, node: ast.AST, state: int) -> int:
         if node is self._iteration.loop:
             return 0
-        return min(FULL, state + self._change(node).total)
+        return state if state >= FULL else min(FULL, state + self._change(node).total)
 
     def along(self, source: Block, target: Block, state: int) -> int | None:
         if source is self._iteration.failure:
@@ -235,8 +246,8 @@ class _ToCome(Problem[int]):
 class _UntilWait(Problem[int]):
     """Backward: launches until the next wait of the iteration."""
 
-    def __init__(self, change: _Changes, iteration: _Iteration) -> None:
-        self._change, self._iteration = change, iteration
+    def __init__(self, change: _Changes, may_wait: Callable[[ast.AST], bool], iteration: _Iteration) -> None:
+        self._change, self._may_wait, self._iteration = change, may_wait, iteration
 
     def at_start(self) -> int:
         return FULL
@@ -245,7 +256,7 @@ class _UntilWait(Problem[int]):
         return max(one, other)
 
     def transfer(self, node: ast.AST, state: int) -> int:
-        if node is self._iteration.loop:
+        if node is self._iteration.loop or (state >= FULL and not self._may_wait(node)):
             return FULL
         change = self._change(node)
         if change.empties:

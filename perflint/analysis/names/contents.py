@@ -43,6 +43,7 @@ class Resolving(Protocol):
     """What contents ask of the resolver that they answer for."""
 
     summaries: Mapping[str, Summary]
+    leans: int
     param_refs: ParamRefs | None
     param_values: ParamValues | None
     nesting: Nesting
@@ -220,6 +221,7 @@ class Contents:
         self._all_registries()
 
     def _all_registries(self) -> _Registries:
+        self._resolver.leans += 1
         if self._resolver.param_refs is None:
             return _NO_REGISTRIES  # what is registered is asked once it is known what callers pass
         if self._registries is None:
@@ -317,6 +319,8 @@ class _Finder:
                 func = func[1]
             if type(func) is not str or func.rpartition(".")[2] not in names or not self._registers(func, scope):
                 continue
+            if not self._keeps(func, scope):
+                continue  # what a call hands over may take long to tell
             given = [*call.args, *(value for _, value in call.keywords)]
             items = [
                 ref
@@ -335,6 +339,19 @@ class _Finder:
             else ref.kind in (INSTANCE, EXTERNAL, EXTERNAL_INSTANCE)
             for ref in self._resolver.refs(called, scope)
         )
+
+    def _keeps(self, called: str, scope: Scope) -> bool:
+        """Whether what goes by a name may put what it is given into a container that is known."""
+        for ref in self._resolver.refs(called, scope):
+            puts = ref if ref.kind == FUNCTION else None
+            if ref.kind == INSTANCE:
+                puts = self._hierarchy.method(ref, "__call__")
+            elif puts is None:
+                return True
+            stored = () if puts is None else self._putting.get(Scope(puts.path, puts.name), ())
+            if any(self._homes.container(one.container, one.scope) is not None for one in stored):
+                return True
+        return False
 
     def _note(self, called: str, scope: Scope, items: list[Ref]) -> None:
         """Note that what goes by a name is called with items, if it puts them anywhere."""

@@ -18,6 +18,7 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     cuts: int
+    leans: int
 
     def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs: ...
 
@@ -33,6 +34,8 @@ class Imports:
         self._foreign: dict[str, dict[str, bool]] = {path: {} for path in resolver.summaries}
         #: What modules give under names that they do not define themselves.
         self._exported: dict[tuple[str, str], Refs] = {}
+        #: Those that may be others once more is known of calls.
+        self._leaning: dict[tuple[str, str], None] = {}
         #: By file, the classes that may be looked up in it by text.
         self._offers: dict[str, Refs] = {}
         #: By file, the modules below the packages that its texts name.
@@ -40,7 +43,9 @@ class Imports:
 
     def forget(self) -> None:
         """Drop what was concluded before it was known what callers pass."""
-        self._exported.clear()
+        for key in self._leaning:
+            del self._exported[key]
+        self._leaning.clear()
         self._offers.clear()
 
     def is_foreign(self, name: str, path: str) -> bool:
@@ -104,10 +109,14 @@ class Imports:
             return found or self._exported_further(path, name, depth)
         known = self._exported.get((path, name))
         if known is None:
-            cuts = self._resolver.cuts
+            cuts, leans = self._resolver.cuts, self._resolver.leans
             known = self._exported_further(path, name, depth)
             if cuts == self._resolver.cuts:
                 self._exported[path, name] = known
+                if leans != self._resolver.leans:
+                    self._leaning[path, name] = None
+        elif self._leaning and (path, name) in self._leaning:
+            self._resolver.leans += 1
         return known
 
     def classes(self, path: str) -> Refs:
@@ -116,6 +125,7 @@ class Imports:
         as much: what is looked up is one of them, then.
         """
         known = self._offers.get(path)
+        self._resolver.leans += 1
         if known is None:
             cuts = self._resolver.cuts
             found, functions = self._offered(path, _DEPTH)

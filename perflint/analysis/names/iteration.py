@@ -47,9 +47,13 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     cuts: int
+    leans: int
     param_values: ParamValues | None
     contents: Contents
     results: Results
+
+    @property
+    def has_provisional(self) -> bool: ...
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
@@ -73,26 +77,37 @@ class Iteration:
         self.written = written
         #: None marks what is being evaluated.
         self.memo: dict[tuple[Value, Scope, object], Refs | None] = {}
+        #: What is known for good, whatever turns out about calls.
+        self._kept: dict[tuple[Value, Scope, object], Refs] = {}
         self.depth = 0
 
     def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
         """What iterating `value` gives, or indexing it with `index`."""
         key = (value, scope, index)
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept
         memo = self.memo
         known = memo.get(key)
         if known is not None:
+            self.resolver.leans += 1
             return known
         if key in memo:
             self.resolver.cut()
             return ()
         if self.depth > _DEEPEST_ELEMENTS:
+            self.resolver.leans += 1
             return ()
         memo[key] = None
-        cuts = self.resolver.cuts
+        cuts, leans = self.resolver.cuts, self.resolver.leans
         self.depth += 1
         found = few(self._elements(value, scope, index))
         self.depth -= 1
-        self.resolver.keep(memo, key, found, cuts)
+        if leans == self.resolver.leans and not self.resolver.has_provisional:
+            del memo[key]
+            self._kept[key] = found
+        else:
+            self.resolver.keep(memo, key, found, cuts)
         return found
 
     def _elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
@@ -131,6 +146,8 @@ class Iteration:
         for inner, where in definitions:
             if inner != value or where != scope:
                 yield from self.elements(inner, where, index)
+        if not definitions and "." not in value:
+            self.resolver.leans += 1
         if not definitions and self.resolver.param_values is not None and "." not in value:
             for inner, where in self.resolver.param_values(scope, value):
                 yield from self.elements(inner, where, index)

@@ -38,6 +38,7 @@ class Resolving(Protocol):
 
     summaries: Mapping[str, Summary]
     nesting: Nesting
+    leans: int
     param_values: ParamValues | None
     tests: frozenset[str]
 
@@ -134,6 +135,7 @@ class LoadedModules:
                     yield value, where
                 return
             if not base and dotted in self._resolver.nesting.positions(facts):
+                self._resolver.leans += 1
                 if self._resolver.param_values is not None:
                     yield from self._resolver.param_values(where, dotted)
                 return

@@ -53,6 +53,8 @@ _MANY = 8
 _UNASKED: Refs = (Ref("", "", ""),)
 
 
+#: Of values that are no names. All others, literals and displays, are nothing that runs.
+_FORMS = frozenset({"call", "attr", "item", "either", "lambda"})
 _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _BUILTINS = frozenset(dir(builtins))
 _GLOBALS = ("call", "globals", (), ())
@@ -73,13 +75,17 @@ class Resolver:
         self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None
         self.param_values: ParamValues | None = None
-        #: None marks what is being evaluated.
-        self._memo: dict[Scope, dict[Value, Refs | None]] = {}
+        #: By scope, what is known of values: for good, and until more is known of calls; None marks what is being
+        #: evaluated.
+        self._memo: dict[Scope, tuple[dict[Value, Refs], dict[Value, Refs | None]]] = {}
         #: Each answer once: many values are the same things.
         self._answers: dict[Refs, Refs] = {}
         self._depth = 0
         #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
         self.cuts = 0
+        #: How often something was asked that may be answered otherwise once more is known of calls and registries: what
+        #: is concluded without is known for good.
+        self.leans = 0
         self._provisional: list[tuple[dict[Any, Any], object]] = []
         self.nesting = Nesting(summaries)
         self.hierarchy = Hierarchy(summaries, self.refs)
@@ -88,6 +94,8 @@ class Resolver:
         self.contents = Contents(self, self.hierarchy, homes, self.nesting.functions)
         self.iteration = Iteration(self, self.hierarchy, self.written)
         self._attributes_of: dict[tuple[Ref, str], Refs] = {}
+        #: The same, for good.
+        self._own_attributes_of: dict[tuple[Ref, str], Refs] = {}
         self._loaders: dict[Ref, bool] = {}
         self._with_loader: dict[int, tuple[Refs, bool]] = {}
         self._optimizers: dict[Scope, frozenset[str]] = {}
@@ -120,18 +128,18 @@ class Resolver:
         return known[1]
 
     def forget(self) -> None:
-        """Drop what was concluded before `param_refs` was known."""
-        self._memo.clear()
-        self._answers.clear()
-        self.iteration.memo.clear()
-        self._attributes_of.clear()
-        self.imports.forget()
+        """Drop what was concluded before `param_refs` was known, unless it does not lean on that."""
+        self._drop()
         self.contents.forget()
 
     def find_registries(self) -> None:
         """Find what registries hold before anything else is asked: what is concluded meanwhile does not know it."""
         self.contents.find_registries()
-        self._memo.clear()
+        self._drop()
+
+    def _drop(self) -> None:
+        for _, memo in self._memo.values():
+            memo.clear()
         self.iteration.memo.clear()
         self._attributes_of.clear()
         self.imports.forget()
@@ -139,6 +147,7 @@ class Resolver:
     def abandon(self) -> None:
         """Nothing is being worked out any more."""
         self.forget()
+        self._answers.clear()
         self._provisional.clear()
         self._depth = self.iteration.depth = 0
 
@@ -146,17 +155,21 @@ class Resolver:
 
     def refs(self, value: Value, scope: Scope) -> Refs:
         """What a value written in `scope` may be; empty where that is not plain to see."""
-        if value is None:
+        if value is None or (type(value) is tuple and value[0] not in _FORMS):
             return ()
-        memo = self._memo.get(scope)
-        if memo is None:
-            memo = self._memo[scope] = {}
+        both = self._memo.get(scope)
+        if both is None:
+            both = self._memo[scope] = {}, {}
         else:
-            known = memo.get(value, _UNASKED)
+            found = both[0].get(value)
+            if found is not None:
+                return found
+            known = both[1].get(value, _UNASKED)
             if known is None:
                 self.cut()
                 return ()
             if known is not _UNASKED:
+                self.leans += 1
                 return known
         if (
             type(value) is str
@@ -166,9 +179,11 @@ class Resolver:
         ):
             return self.refs(value, self.nesting.module(scope.path))
         if self._depth > _DEEPEST:
+            self.leans += 1
             return ()
+        kept, memo = both
         memo[value] = None
-        cuts = self.cuts
+        cuts, leans = self.cuts, self.leans
         self._depth += 1
         if type(value) is not str:
             found = self._evaluate(value, scope)
@@ -179,9 +194,15 @@ class Resolver:
         else:
             found = self._look_up(value, scope)
         self._depth -= 1
-        memo[value] = found and self._answers.setdefault(found, found)
+        found = found and self._answers.setdefault(found, found)
         if cuts != self.cuts or self._provisional:
+            memo[value] = found
             self._note_circle(memo, value, found, cuts)
+        elif leans == self.leans:
+            del memo[value]
+            kept[value] = found
+        else:
+            memo[value] = found
         return found
 
     def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs:
@@ -193,6 +214,12 @@ class Resolver:
     def cut(self) -> None:
         """Note that an answer was refused because it is being worked out: what is concluded now is not final."""
         self.cuts += 1
+        self.leans += 1
+
+    @property
+    def has_provisional(self) -> bool:
+        """Whether something that a circle cut short waits for the first question to be done."""
+        return bool(self._provisional)
 
     def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
         """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
@@ -292,11 +319,20 @@ class Resolver:
 
     def name(self, name: str, scope: Scope) -> Refs:
         """What a plain name refers to."""
-        memo = self._memo.setdefault(scope, {})
+        kept, memo = self._memo.setdefault(scope, ({}, {}))
+        known = kept.get(name)
+        if known is not None:
+            return known
         known = memo.get(name)
-        if known is None:
-            cuts = self.cuts
-            known = self._look_up(name, scope)
+        if known is not None:
+            self.leans += 1
+            return known
+        cuts, leans = self.cuts, self.leans
+        known = self._look_up(name, scope)
+        if leans == self.leans and not self._provisional:
+            memo.pop(name, None)
+            kept[name] = known = self._answers.setdefault(known, known)
+        else:
             self.keep(memo, name, known, cuts)
         return known
 
@@ -370,6 +406,7 @@ class Resolver:
         name = param.name.lstrip("=")
         if annotated and any(ref.kind == INSTANCE for ref in annotated):
             return annotated
+        self.leans += 1
         if self.param_refs is not None and not name.startswith("*"):
             found = self.param_refs(scope, name)
             # `dataset: Dataset` says less than the project's own class that callers pass.
@@ -408,10 +445,18 @@ class Resolver:
         if ref.kind not in (INSTANCE, CLASS):
             return ()
         key = (ref, name)
+        known = self._own_attributes_of.get(key)
+        if known is not None:
+            return known
         known = self._attributes_of.get(key)
-        if known is None:
-            cuts = self.cuts
-            known = self._attribute(ref, name)
+        if known is not None:
+            self.leans += 1
+            return known
+        cuts, leans = self.cuts, self.leans
+        known = self._attribute(ref, name)
+        if leans == self.leans and not self._provisional:
+            self._own_attributes_of[key] = known = self._answers.setdefault(known, known)
+        else:
             self.keep(self._attributes_of, key, known, cuts)
         return known
 

@@ -136,6 +136,8 @@ class Results:
         if loaded is not None:
             # What is imported by a name that nobody knows is of the folders that the texts tell, not the machinery's.
             return loaded or (self._resolver.imports.below_texts(scope.path) if callee.name in _IMPORTERS else ())
+        if made_by(callee.name):
+            self._resolver.leans += 1
         registered = self._resolver.contents.of_library(callee.name)
         if registered or (self._resolver.param_refs is None and made_by(callee.name)):
             # What is registered is known once callers are: until then such a call waits, and is of no library.

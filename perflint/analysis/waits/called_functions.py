@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from perflint.analysis.device_queue import transfer
 from perflint.analysis.device_queue.functions import Entry
@@ -22,7 +22,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION
 from perflint.analysis.shortened import short_text
 from perflint.analysis.values.kind import Tag
-from perflint.analysis.waits.queue_changes import own_change, own_change_but_copies
+from perflint.analysis.waits.queue_changes import may_wait_itself, own_change, own_change_but_copies
 from perflint.analysis.waits.reads import device_read
 from perflint.finding import Heat, Hop
 from perflint.ir import guards
@@ -33,6 +33,7 @@ from perflint.syntax.tree import FUNCTIONS
 __all__ = ["change_but_copies", "change_of", "queue_of", "step_loop_around"]
 
 _Change: TypeAlias = Callable[[ast.AST, FileFacts], Transfer]
+_Told = TypeVar("_Told")
 _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 _UNKNOWN, _EMPTY = Entry(FULL), Entry(0)
 #: What computes where its operands are.
@@ -52,12 +53,20 @@ def queue_of(
     body = graph.scope.body
     first = body[0] if isinstance(body, list) else body
     steps = loop is None and ctx.program.effects(ctx.scope(first)).does(Effect.STEPS)
-    known = partial(_known, change, ctx)
-    return DeviceQueue(graph, known, loop, partial(_is_rare, ctx), ends_step=steps, entry=entry)
+    known, may_wait = partial(_known, change, ctx), partial(_known, _may_wait, ctx)
+    return DeviceQueue(graph, known, loop, partial(_is_rare, ctx), may_wait=may_wait, ends_step=steps, entry=entry)
 
 
-def _known(change: _Change, ctx: FileFacts, node: ast.AST) -> Transfer:
+def _known(change: Callable[[ast.AST, FileFacts], _Told], ctx: FileFacts, node: ast.AST) -> _Told:
     return ctx.once(change, node)
+
+
+def _may_wait(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a node may empty the queue. Of most it is told without what they launch."""
+    if may_wait_itself(node, ctx):
+        return True
+    ref = ctx.project_target(node.func) if isinstance(node, ast.Call) else None
+    return ref is not None and ref.kind == FUNCTION
 
 
 def _is_rare(ctx: FileFacts, condition: Condition) -> bool:

@@ -27,7 +27,7 @@ from perflint.torch_model import tensors
 from perflint.torch_model.effects import Effect
 from perflint.torch_model.modules import is_light
 
-__all__ = ["READERS", "SEVERAL", "own_change", "own_change_but_copies"]
+__all__ = ["READERS", "SEVERAL", "may_wait_itself", "own_change", "own_change_but_copies"]
 
 #: Methods of texts and containers: they launch nothing, whatever they are called on.
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
@@ -58,7 +58,7 @@ def own_change(node: ast.AST, ctx: FileFacts) -> Transfer:
     """What evaluating a node does, its operands left out."""
     if isinstance(node, (ast.Slice, ast.Subscript, ast.Call)) and device_number(node, ctx) is not None:
         return transfer.waiting(None)
-    if isinstance(node, ast.expr) and _waits(node, ctx):
+    if isinstance(node, ast.expr) and ctx.once(_waits, node):
         # What is read for a text waits with the text, so that all of it is one wait.
         return transfer.waiting(None) if formatter_around(node, ctx) is None else transfer.NOTHING
     if isinstance(node, ast.Call):
@@ -74,6 +74,16 @@ def own_change(node: ast.AST, ctx: FileFacts) -> Transfer:
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and ctx.kind(node.value).is_tensor:
         return transfer.NOTHING if ctx.kind(node.value).place is Place.HOST else transfer.launching(1)
     return transfer.NOTHING
+
+
+def may_wait_itself(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether `own_change` may be one that empties the queue, for less."""
+    if isinstance(node, ast.Slice) and device_number(node, ctx) is not None:
+        return True
+    if isinstance(node, ast.expr) and ctx.once(_waits, node):
+        return True
+    index = ctx.call_index(node) if isinstance(node, ast.Call) else None
+    return index is not None and ctx.program.queue_change(ctx.scope(node), index).fresh is not None
 
 
 def _waits(node: ast.expr, ctx: FileFacts) -> bool:
