@@ -66,7 +66,9 @@ class VocabularyLogits(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         logits = argument(node, 0, "input")
-        if logits is None or not _may_have_target(node) or not ctx.is_call_of(node, _FUNCTION, _MODULE) or ctx.grad_off(node):
+        if logits is None or not _may_have_target(node):
+            return
+        if not ctx.is_call_of(node, _FUNCTION, _MODULE) or ctx.grad_off(node):
             return
         if ctx.phase(node).phase is Phase.EVALUATE or ctx.program.is_always_compiled(ctx.scope(node)):
             return

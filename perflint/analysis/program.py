@@ -39,7 +39,6 @@ from perflint.analysis.program_facts import Whole
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
 from perflint.syntax.flow import Flow
-from perflint.torch_model.modules import GENERATE_METHODS
 
 if TYPE_CHECKING:
     from perflint.analysis.values.siblings import Siblings
@@ -361,16 +360,6 @@ class Program:
     @cached_property
     def _effects(self) -> Composer:
         return Composer(self)
-
-    @cached_property
-    def may_generate(self) -> bool:
-        """Whether anything of the program may generate: by a loop of its own, or by a name that libraries have for it
-        and that it writes anywhere. Told of most programs without what their functions do.
-        """
-        if any(loop.role == "decode" for loop in self.roots.loops.values()) or self.mentions(GENERATE_METHODS):
-            return True
-        texts = (f" {summary.texts} " for summary in self.summaries.values())
-        return any(f" {name} " in text for text in texts for name in GENERATE_METHODS)
 
     def runs_several_times(self, scope: Scope) -> bool:
         """Whether a function runs more than once in a step that runs it: in each layer, in an inner loop."""

@@ -20,6 +20,7 @@ from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
 from perflint.torch_model import loaders
+from perflint.torch_model.modules import GENERATE_METHODS
 from perflint.torch_model.names import canonical
 
 #: What registers a hook that sees what a module gives.
@@ -72,6 +73,17 @@ class Whole:
     def compiles(self) -> bool:
         """Whether anything in the program is compiled."""
         return self._program.mentions(COMPILING_NAMES) or compiles_anything(self._program.resolver)
+
+    @cached_property
+    def may_generate(self) -> bool:
+        """Whether anything of the program may generate: by a loop of its own, or by a name that libraries have for it
+        and that it writes anywhere. Told of most programs without what their functions do.
+        """
+        program = self._program
+        if any(loop.role == "decode" for loop in program.roots.loops.values()) or program.mentions(GENERATE_METHODS):
+            return True
+        texts = (f" {summary.texts} " for summary in program.summaries.values())
+        return any(f" {name} " in text for text in texts for name in GENERATE_METHODS)
 
     def passes(self, names: tuple[str, ...]) -> bool:
         """Whether any call of the program passes one of these keywords, other than as False or None."""

@@ -10,6 +10,7 @@ import ast
 import itertools
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
@@ -380,10 +381,15 @@ class Tree:
             self._loops[id(inner)] = known
         return known
 
+    @cached_property
+    def qualified(self) -> list[tuple[str, ast.AST]]:
+        """All functions and classes with their qualified names, in the order of the source."""
+        return qualnames(self.module)
+
     def qualname(self, node: FunctionNode | ast.ClassDef) -> str:
         """`Class.method`, `function.<locals>.inner`: what summaries call it."""
         if not self._qualnames:
-            self._qualnames = {id(one): name for name, one in qualnames(self.module)}
+            self._qualnames = {id(one): name for name, one in self.qualified}
         return self._qualnames[id(node)]
 
     def span(self, node: ast.AST) -> Span:

@@ -14,14 +14,22 @@ def may_take(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tup
     given = {name for name, _ in keywords}
     if SPREAD in given:
         return True
-    by_place = [param for param in facts.params if not param.name.startswith(("=", "*"))]
-    if _is_bound(facts) and len(args) < len(by_place):  # with as many it may be `Base.step(self, batch)`
-        by_place = by_place[1:]
-    takes_more = any(param.name.startswith("*") and not param.name.startswith("**") for param in facts.params)
-    if len(args) > len(by_place) and not takes_more:
+    by_place, takes_more, takes_any = 0, False, False
+    named = set()
+    for param in facts.params:  # asked of each of hundreds that a call may run
+        name = param.name
+        if name[:2] == "**":
+            takes_any = True
+        elif name[:1] == "*":
+            takes_more = True
+        else:
+            by_place += name[:1] != "="
+            named.add(name.lstrip("="))
+    if _is_bound(facts) and len(args) < by_place:  # with as many it may be `Base.step(self, batch)`
+        by_place -= 1
+    if len(args) > by_place and not takes_more:
         return False
-    named = {param.name.lstrip("=") for param in facts.params}
-    return any(param.name.startswith("**") for param in facts.params) or named.issuperset(given - {""})
+    return takes_any or named.issuperset(given - {""})
 
 
 def has_all(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> bool:

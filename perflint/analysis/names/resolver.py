@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from perflint.analysis.names.attributes import Attributes
 from perflint.analysis.names.containers import Homes
 from perflint.analysis.names.contents import Contents
 from perflint.analysis.names.hierarchy import Hierarchy
@@ -26,7 +27,6 @@ from perflint.analysis.names.refs import (
     EXTERNAL_INSTANCE,
     FUNCTION,
     INSTANCE,
-    MODULE_REF,
     ParamRefs,
     ParamValues,
     Ref,
@@ -43,7 +43,6 @@ from perflint.analysis.names.used_as import optimizers_of
 from perflint.analysis.names.written import Written
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value, record
 from perflint.torch_model import loaders, wrappers
-from perflint.torch_model.frameworks import AUTOGRAD_FUNCTIONS
 
 #: Each level takes several frames of the interpreter, which allows a thousand.
 _DEEPEST = 50
@@ -93,9 +92,7 @@ class Resolver:
         homes = Homes(summaries, modules, self.nesting, self.hierarchy, self.refs)
         self.contents = Contents(self, self.hierarchy, homes, self.nesting.functions)
         self.iteration = Iteration(self, self.hierarchy, self.written)
-        self._attributes_of: dict[tuple[Ref, str], Refs] = {}
-        #: The same, for good.
-        self._own_attributes_of: dict[tuple[Ref, str], Refs] = {}
+        self.attributes = Attributes(self)
         self._loaders: dict[Ref, bool] = {}
         self._with_loader: dict[int, tuple[Refs, bool]] = {}
         self._optimizers: dict[Scope, frozenset[str]] = {}
@@ -141,7 +138,7 @@ class Resolver:
         for _, memo in self._memo.values():
             memo.clear()
         self.iteration.memo.clear()
-        self._attributes_of.clear()
+        self.attributes.forget()
         self.imports.forget()
 
     def abandon(self) -> None:
@@ -220,6 +217,10 @@ class Resolver:
     def has_provisional(self) -> bool:
         """Whether something that a circle cut short waits for the first question to be done."""
         return bool(self._provisional)
+
+    def once(self, found: Refs) -> Refs:
+        """The answer that stands for all that are equal to it."""
+        return self._answers.setdefault(found, found)
 
     def keep(self, memo: dict[Any, Any], key: object, found: Refs, cuts: int) -> None:
         """Remember an answer. One that a circle cut short since `cuts` holds only until the first question is done."""
@@ -301,7 +302,7 @@ class Resolver:
         base, name = value[1], value[2]
         if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
             for cls in self.mro(self.nesting.enclosing_class(scope))[1:]:
-                found = self._own_attribute(cls, name)
+                found = self.attributes.written_in(cls, name)
                 if found:
                     return found
             return ()
@@ -434,76 +435,7 @@ class Resolver:
 
     def attribute(self, ref: Ref, name: str) -> Refs:
         """What `name` of a thing may be; of a library's thing, a name below its own."""
-        if ref.kind == MODULE_REF:
-            return (ref,) if name == "__dict__" else self.imports.exported(ref.path, name)
-        if ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
-            if ref.kind == EXTERNAL_INSTANCE and name in _WRAPPED_ATTRIBUTES:
-                return (ref,)
-            return (record(Ref, (ref.kind, "", f"{ref.name}.{name}")),)
-        if name == "remote" and ref.kind in (CLASS, FUNCTION):
-            return (ref,)  # `Worker.remote()`, `worker.act.remote(seen)`: Ray calls what is meant somewhere else
-        if ref.kind not in (INSTANCE, CLASS):
-            return ()
-        key = (ref, name)
-        known = self._own_attributes_of.get(key)
-        if known is not None:
-            return known
-        known = self._attributes_of.get(key)
-        if known is not None:
-            self.leans += 1
-            return known
-        cuts, leans = self.cuts, self.leans
-        known = self._attribute(ref, name)
-        if leans == self.leans and not self._provisional:
-            self._own_attributes_of[key] = known = self._answers.setdefault(known, known)
-        else:
-            self.keep(self._attributes_of, key, known, cuts)
-        return known
-
-    def _attribute(self, ref: Ref, name: str) -> Refs:
-        """An attribute of a project class, or of what derives from it: a base may count on its children."""
-        cls = ref if ref.kind == CLASS else record(Ref, (CLASS, ref.path, ref.name))
-        for base in self.hierarchy.mro(cls):
-            found = self._own_attribute(base, name)
-            if found:
-                return self._as_property(found)
-        if name in _WRAPPED_ATTRIBUTES:
-            return (ref,)
-        if name == "apply" and self.hierarchy.derives(cls, *AUTOGRAD_FUNCTIONS):
-            return self._attribute(cls, "forward")
-        inherited = [self._own_attribute(child, name) for child in self.hierarchy.below(cls)]
-        return few([ref for refs in inherited if refs for ref in self._as_property(refs)])
-
-    def _as_property(self, refs: Refs) -> Refs:
-        first = refs[0]
-        if first.kind == FUNCTION:
-            facts = self.summaries[first.path].functions[first.name]
-            if any(item in ("property", "cached_property", "functools.cached_property") for item in facts.decorators):
-                return self.results.returned(first)
-        return refs
-
-    def _own_attribute(self, cls: Ref, name: str) -> Refs:
-        if cls.kind == EXTERNAL:
-            return ()
-        summary = self.summaries[cls.path]
-        qualname = f"{cls.name}.{name}"
-        found = defined(summary, cls.path, qualname)
-        if found:
-            return found
-        facts = summary.classes[cls.name]
-        if name in facts.attributes:
-            found = self._any_of_written(facts.attributes[name], cls.path)
-            if found:
-                return found
-        if name in facts.annotations:
-            return self.annotated(facts.annotations[name], Scope(cls.path, MODULE))
-        return ()
-
-    def _any_of_written(self, values: tuple[tuple[Value, str], ...], path: str) -> Refs:
-        if len(values) == 1:
-            value, where = values[0]
-            return self.refs(value, record(Scope, (path, where)))
-        return few(ref for value, where in values for ref in self.refs(value, record(Scope, (path, where))))
+        return self.attributes.of(ref, name)
 
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""

@@ -45,6 +45,8 @@ class Results:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
+        #: By function, what it gives back, each of several by itself, and whether none of it is what a call hands it.
+        self._given_back: dict[Ref, tuple[list[Value], bool]] = {}
 
     def of_call(self, value: Value, scope: Scope) -> Refs:
         """What a call written in `scope` may give."""
@@ -156,11 +158,30 @@ class Results:
             return ()
         found: Refs = ()
         if facts.returns:
-            placed = [item for value in facts.returns for item in self.placed(value, facts, scope, call, caller)]
-            found = together([self._resolver.refs(value, where) for value, where in placed])
+            parts, is_own = self._parts(function, facts)
+            if is_own or caller is None:
+                found = together([self._resolver.refs(value, scope) for value in parts])
+            else:
+                placed = [item for value in facts.returns for item in self.placed(value, facts, scope, call, caller)]
+                found = together([self._resolver.refs(value, where) for value, where in placed])
         if not found and facts.returns_annotation:
             found = self._resolver.annotated(facts.returns_annotation, scope)
         return found
+
+    def _parts(self, function: Ref, facts: FunctionFacts) -> tuple[list[Value], bool]:
+        known = self._given_back.get(function)
+        if known is None:
+            parts: list[Value] = []
+            waiting = [*reversed(facts.returns)]
+            while waiting:
+                value = waiting.pop()
+                if type(value) is tuple and value[0] == "either":
+                    waiting += reversed(value[1])
+                else:
+                    parts.append(value)
+            names = [value[1] if type(value) is tuple and value[0] == "call" else value for value in parts]
+            known = self._given_back[function] = parts, all(self._handed_at(name, facts) is None for name in names)
+        return known
 
     def placed(
         self, value: Value, facts: FunctionFacts, scope: Scope, call: Value, caller: Scope | None
@@ -183,10 +204,16 @@ class Results:
     ) -> tuple[Value, Scope]:
         """What a function gives back, with the scope to look it up in: a parameter that it leaves as it is, is what
         the call hands it, whatever other callers do."""
-        if caller is None or not isinstance(value, str) or value in facts.binds or value in facts.annotations:
+        index = None if caller is None else self._handed_at(value, facts)
+        if index is None or caller is None:
             return value, scope
+        is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
+        return argument(call, facts.params[index].name, index - is_method), caller
+
+    def _handed_at(self, value: Value, facts: FunctionFacts) -> int | None:
+        """The place of the parameter that a value is, left as it is; None where it is none."""
+        if not isinstance(value, str) or value in facts.binds or value in facts.annotations:
+            return None
         index = self._resolver.nesting.positions(facts).get(value)
         is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
-        if index is None or facts.params[index].annotation or (is_method and not index):
-            return value, scope
-        return argument(call, facts.params[index].name, index - is_method), caller
+        return None if index is None or facts.params[index].annotation or (is_method and not index) else index

@@ -101,7 +101,7 @@ def generates(call: ast.Call, ctx: FileFacts) -> bool:
     """
     index = ctx.call_index(call)
     if index is not None and any(edge.index == index for edge in ctx.program.graph.outgoing.get(ctx.scope(call), ())):
-        if not ctx.program.may_generate:
+        if not ctx.program.whole.may_generate:
             return False
         effects = ctx.effects(call)
         by_name = GENERATES.search(callee_name(call)) is not None

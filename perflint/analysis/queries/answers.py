@@ -187,6 +187,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "has_step_loops": (),
     "switches_gradients": (),
     "compiles": (),
+    "may_generate": (),
     "passes": (_plain,),
     "is_set_elsewhere": (_plain, _scope),
     "is_set_anywhere": (_plain,),

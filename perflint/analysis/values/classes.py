@@ -29,7 +29,6 @@ from perflint.analysis.values.placing import placed, put_module
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name
 from perflint.ir.summary import MODULE, Value
-from perflint.syntax.qualnames import qualnames
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.syntax.walk import children
 from perflint.torch_model import frameworks, loaders, modules, wrappers
@@ -67,7 +66,7 @@ class Classes:
         """The `def` or `class` of this file with a qualified name, linked."""
         if not self._nodes:
             # What is defined again keeps its name: the first one has it.
-            self._nodes = dict(reversed(qualnames(self.inference.tree.module)))
+            self._nodes = dict(reversed(self.inference.tree.qualified))
         return self._nodes.get(qualname)
 
     def function_node(self, qualname: str) -> FunctionNode | ast.Lambda | None:
