@@ -48,8 +48,8 @@ class Ways:
     def __init__(self, heat: HeatMap, callers: Callable[[Scope], list[Edge]]) -> None:
         self._heat = heat
         self._callers = callers
-        #: By function, the modes that its calls put modules into.
-        self._switches: dict[Scope, set[str]] = {}
+        #: By function, the lines and contexts of the calls that put modules into a mode, with the mode.
+        self._switches: dict[Scope, list[tuple[int, str, int]]] = {}
 
     def printed(self, scope: Scope, context: int) -> Way:
         """The way that `route_to` prints."""
@@ -105,18 +105,22 @@ class Ways:
         if way.root is not None:
             return _MODES.get(way.root.role, World.ANY)
         loop = self._heat.roots.loops.get((way.start, way.loop)) if way.loop is not None else None
-        if loop is None:
+        if loop is None or way.loop is None:
             return World.ANY
         facts = self._facts(way.start)
         switches = self._switches.get(way.start)
         if switches is None:
-            found = {_switched(call) for call in facts.calls if last_name(call.func) in _SWITCHES}
-            switches = self._switches[way.start] = found
+            found = [(call.line, _switched(call), call.context) for call in facts.calls if _switches(call)]
+            switches = self._switches[way.start] = sorted(found)
+        line = way.calls[-1].line if way.calls else facts.loops[way.loop].line
+        modes = {mode for _, mode, _ in switches} or {""}
+        if len(modes) > 1:
+            modes = _modes_at(line, way.loop, facts, switches)
         if loop.role == "batches":
-            return World.EVALUATING if switches == {"eval"} else World.ANY
+            return World.EVALUATING if modes == {"eval"} else World.ANY
         # A teacher beside what is trained runs without gradients, in the mode that it has got elsewhere.
         is_teacher = bool(way.calls) and grad_switch(facts, way.calls[-1].context) == "no_grad"
-        return World.TRAINING if loop.role == "train" and switches == {"train"} and not is_teacher else World.ANY
+        return World.TRAINING if loop.role == "train" and modes == {"train"} and not is_teacher else World.ANY
 
     def _is_told_otherwise(self, root: FunctionRoot) -> bool:
         """Whether calls that are seen say how a function is run, and not what its users may do: of a program without
@@ -162,6 +166,22 @@ class Ways:
             confidence = min(confidence, way.root.confidence)
             hops.append(Hop(way.start.path, facts.line, way.root.text))
         return tuple(reversed(hops)), confidence
+
+
+def _switches(call: CallFacts) -> bool:
+    return last_name(call.func) in _SWITCHES
+
+
+def _modes_at(line: int, loop: int, facts: FunctionFacts, switches: list[tuple[int, str, int]]) -> set[str]:
+    """The modes that modules may have at a line of a loop: that of the last switch before it in the loop; or, where
+    there is none, of the last one in the iteration before and of the last one before the loop. They begin in training.
+    """
+    inside = [(at, mode) for at, mode, context in switches if loop in facts.loops_around(context)]
+    before = [mode for at, mode in inside if at < line]
+    if before:
+        return {before[-1]}
+    outside = [mode for at, mode, _ in switches if at < facts.loops[loop].line]
+    return {outside[-1] if outside else "train", *(mode for _, mode in inside[-1:])}
 
 
 def _switched(call: CallFacts) -> str:
