@@ -54,7 +54,9 @@ def definitions_of(summary: Summary) -> Definitions:
     calls: dict[str, list[CallFacts]] = {}
     registered: dict[bool, list[str]] = {False: [], True: []}
     homes: dict[int, str] = {}
-    guarded = {summary.statement_at(item.line) for item in summary.functions[MODULE].branches if _is_guard(item.test)}
+    guarded = {
+        summary.statement_at(item.line) for item in summary.functions[MODULE].branches if is_main_guard(item.test)
+    }
     for qualname, facts in summary.functions.items():
         name = top_of(qualname)
         for call in facts.calls:
@@ -103,7 +105,7 @@ def definitions_of(summary: Summary) -> Definitions:
     )
 
 
-def _is_guard(test: Value) -> bool:
+def is_main_guard(test: Value) -> bool:
     return type(test) is tuple and test[0] == "compare" and "__name__" in test[2:]
 
 

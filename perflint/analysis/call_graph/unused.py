@@ -90,7 +90,7 @@ class Unused:
     """Asked of one function at a time; all files are gone through when the first is asked for.
 
     `training` are the functions that train, `driving` those with hot loops or that a framework runs, `called` those
-    that are called by contract.
+    that are called by contract. `is_whole` tells that all is there that is run, though nothing of it trains.
     """
 
     def __init__(
@@ -100,8 +100,11 @@ class Unused:
         driving: Iterable[Scope],
         called: Iterable[Scope],
         configured: Callable[[], frozenset[str]] = frozenset,
+        *,
+        is_whole: bool = False,
     ) -> None:
         self._resolver = resolver
+        self._is_whole = is_whole
         self._configured = configured
         self._references = References(resolver.summaries, resolver.modules, configured)
         self._training = {node_of(scope) for scope in training}
@@ -133,7 +136,7 @@ class Unused:
         """What is reached from all that may be run; None where everything may be used."""
         starts = [node for path in self._references.summaries for node in self._starts_of(path)]
         found = self._from(starts)
-        return None if found.everything or not self._trains(found) else found
+        return None if found.everything or not (self._is_whole or self._trains(found)) else found
 
     @cached_property
     def _trained(self) -> _Reached | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import STARTING_CALLS, starts_training
+from perflint.analysis.frequency.application import is_application
 from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
@@ -15,8 +17,11 @@ from perflint.ir.summary import MODULE, CallFacts
 class Library:
     """What users of one program may call with what nobody sees."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph, loops: Loops) -> None:
+    def __init__(
+        self, resolver: Resolver, graph: CallGraph, loops: Loops, configured: Callable[[], frozenset[str]]
+    ) -> None:
         self._resolver = resolver
+        self._configured = configured
         self._graph = graph
         self._loops = loops
 
@@ -25,8 +30,15 @@ class Library:
         return is_public(scope) and self.is_library
 
     @cached_property
+    def is_application(self) -> bool:
+        """Whether nobody can install the program, and whoever has it runs what is in it."""
+        return is_application(self._resolver, self._configured())
+
+    @cached_property
     def is_library(self) -> bool:
-        """Whether no function trains, and no method does that a file comes to when it is run."""
+        """Whether no function trains, and no method does that a file comes to when it is run; nor is it an application,
+        which has its programs beside it.
+        """
         training = {scope for (scope, _), loop in self._loops.items() if loop.role == "train"}
         if any(not self._resolver.summaries[scope.path].functions[scope.function].in_class for scope in training):
             return False
@@ -44,7 +56,7 @@ class Library:
                 if edge.callee not in seen:
                     seen.add(edge.callee)
                     waiting.append(edge.callee)
-        return True
+        return not self.is_application
 
 
 def is_public(scope: Scope) -> bool:

@@ -111,7 +111,7 @@ class RootFinder:
         self.repeating: frozenset[tuple[Scope, int]] = frozenset()
         #: Files that hand batches to workers elsewhere.
         self.drivers: frozenset[str] = frozenset()
-        self.library = Library(resolver, graph, self.loops)
+        self.library = Library(resolver, graph, self.loops, configured)
         self._callbacks = CallbackFinder(resolver, graph)
         self.functions = self._callbacks.functions
         #: Functions that no run of the program comes to.
@@ -155,16 +155,17 @@ class RootFinder:
         """
         training = [scope for (scope, _), loop in self.loops.items() if loop.role == "train"]
         training += [scope for scope, root in self.functions.items() if root.role == "train" and not root.by_name]
-        if not training:
+        if not training and not self.library.is_application:
             return
         driving = [scope for scope, _ in self.loops]
         driving += [scope for scope, root in self.functions.items() if not root.last_resort]
-        unused = Unused(self.resolver, training, driving, self.functions, self._configured)
+        is_whole = not training  # an application that trains nothing is all that there is to run
+        unused = Unused(self.resolver, training, driving, self.functions, self._configured, is_whole=is_whole)
         self.unused = frozenset([scope for scope, _ in self.resolver.nesting.functions if unused.is_unused(scope)])
         for place in [place for place in self.loops if place[0] in self.unused]:
             del self.loops[place]
         for scope, root in list(self.functions.items()):
-            trains = root.last_resort and root.role != "infer"
+            trains = bool(training) and root.last_resort and root.role != "infer"
             if scope in self.unused or (trains and unused.is_never_trained(scope)):
                 del self.functions[scope]
 
