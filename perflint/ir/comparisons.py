@@ -11,6 +11,7 @@ from perflint.ir.bodies import (
     fills,
     keeps,
     raises,
+    sets,
     sets_back,
     stands_in,
     steps_with_gathered,
@@ -121,12 +122,29 @@ def _averages(body: list[ast.stmt]) -> bool:
 
 
 def _different(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str | None:
-    """`if self.size != size: ...; self.size = size`: made anew only when what it was made for changes. The number of
-    the turn does on each of them: `if step == self.last_step: return`.
+    """`if self.size != size: ...; self.size = size`, `if self.grid.shape != x.shape: self.grid = make(x)`: made anew
+    only when what it was made for changes. The number of the turn does on each: `if step == self.last_step: return`.
     """
+    if body is not None and any(_is_of_kept(side, body) for side in (left, right)):
+        return LAZY
     if body is None or any(words.TURNS_ON.match(written_name(side)) for side in (left, right)):
         return None
     return LAZY if keeps(body, left, right) or keeps(body, right, left) else None
+
+
+def _is_of_kept(side: ast.expr, body: list[ast.stmt]) -> bool:
+    """Whether a side of a test is the size, the type or the place of what an object keeps and the body makes anew."""
+    while isinstance(side, ast.Subscript):
+        side = side.value
+    if isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) and side.func.attr == "size":
+        side = side.func
+    if not isinstance(side, ast.Attribute) or side.attr not in ("shape", "size", "device", "dtype"):
+        return False
+    kept = side.value
+    root = kept
+    while isinstance(root, (ast.Subscript, ast.Attribute)):
+        root = root.value
+    return kept is not root and isinstance(root, ast.Name) and root.id == "self" and sets(body, kept)
 
 
 def _is_interval(count: ast.expr, limit: ast.expr) -> bool:

@@ -10,23 +10,54 @@ from perflint.analysis.phases.turn_work import runs_a_model
 from perflint.analysis.values.growing import Grown, is_column
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.ranks import SCALAR
-from perflint.finding import Heat, Impact
+from perflint.analysis.waits.host_work import in_forward
+from perflint.finding import Confidence, Heat, Impact
+from perflint.ir.calls import callee_name, is_constant, keyword
 from perflint.ir.summary import MODULE
+from perflint.syntax.walk import walk
 from perflint.torch_model.effects import Effect
 
+#: What goes over all of what it is given, or counts it.
+_OF_WHOLE = frozenset({"len", "enumerate"})
 _WORK = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS)
 
 
 def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | None:
-    """None where it is negligible: a number for each item is copied in no time beside a forward."""
+    """None where it is negligible: a number for each item is copied in no time beside a forward, and of the levels of a
+    pyramid there are a few.
+    """
+    if _joins_levels(grown, loop, ctx):
+        return None
     works = _works(loop, ctx)
     rank = _rank_of_parts(grown, ctx)
     is_narrow = rank in (SCALAR, 1) or all(is_column(part) for part in grown.added)
     if works and is_narrow:
         return None
     if works and rank is None and _runs_seldom(loop, ctx):
-        return Impact.LOW  # a few iterations' results, or one number for each item: nothing tells
+        return None  # a few iterations' results, or one number for each item: nothing tells
     return Impact.MEDIUM if works or is_narrow else Impact.HIGH
+
+
+def _joins_levels(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether a forward joins the tensors of a list that it is given along another dimension than that of the samples:
+    the layers or levels of a network, whose features are put side by side.
+    """
+    function = ctx.tree.function_of(loop)
+    if not isinstance(loop, ast.For) or function is None or function.name != "forward" or not in_forward(loop, ctx):
+        return False
+    along = grown.call.args[1] if len(grown.call.args) > 1 else keyword(grown.call, "dim")
+    if not isinstance(along, (ast.Constant, ast.UnaryOp)) or is_constant(along, 0):
+        return False
+    given = {item.arg for item in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    whole = [call.args[0] for call in walk(loop.iter) if isinstance(call, ast.Call) and callee_name(call) in _OF_WHOLE]
+    lists = [part for part in (*whole, loop.iter) if isinstance(part, ast.Name) and part.id in given]
+    return bool(lists) and not any(_is_surely_tensor(part, ctx) for part in lists)
+
+
+def _is_surely_tensor(value: ast.expr, ctx: FileFacts) -> bool:
+    """What a forward is given is taken for a tensor where nothing tells."""
+    kind = ctx.kind(value)
+    return kind.is_tensor and kind.certainty is Confidence.HIGH
 
 
 def _works(loop: ast.stmt, ctx: FileFacts) -> bool:

@@ -7,12 +7,14 @@ import ast
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.transfers.data_copies import DataCopy
+from perflint.analysis.transfers.host_copies import MOVES
 from perflint.analysis.values.implicit_copies import indices_of
 from perflint.analysis.values.kind import Kind, Place, Tag
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.reads import kind_on_device
 from perflint.ir.calls import callee_name
 from perflint.syntax.bindings import Binding
+from perflint.syntax.walk import walk
 
 #: What may be an index of many places; numbers and slices are not.
 _INDICES = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.ListComp, ast.Tuple)
@@ -61,7 +63,26 @@ def _is_host_index(index: ast.expr, ctx: FileFacts) -> bool:
     if not is_tensor and kind.tag is not Tag.ARRAY:
         return False
     is_element = any(_is_element(origin, ctx) for origin in ctx.inference.origins(index))
-    return not (is_element or _is_one_of(index, kind, ctx))
+    return not (is_element or _is_one_of(index, kind, ctx) or _may_have_moved(index, ctx))
+
+
+def _may_have_moved(index: ast.expr, ctx: FileFacts) -> bool:
+    """Whether an attribute is one of a class that sets its attributes by computed names, as a `to` of its own does that
+    moves all arrays: `setattr(self, name, torch.tensor(value).to(device))`.
+    """
+    around = ctx.tree.class_of(index) if isinstance(index, ast.Attribute) else None
+    return around is not None and ctx.once(_moves_by_name, around)
+
+
+def _moves_by_name(around: ast.ClassDef, _: FileFacts) -> bool:
+    return any(
+        isinstance(part, ast.Call)
+        and callee_name(part) == "setattr"
+        and len(part.args) == 3
+        and isinstance(part.args[1], ast.Name)
+        and any(isinstance(inner, ast.Call) and callee_name(inner) in MOVES for inner in walk(part.args[2]))
+        for part in walk(around)
+    )
 
 
 def _is_list_of_numbers(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
