@@ -47,8 +47,8 @@ class CriticGradientsInGeneratorStep(Rule):
 
     Measured
 
-    The backward pass through a discriminator of four convolutions, batches of 8 x 3 x 64 x 64: 1.41 times as fast at 16
-    channels, 1.17 at 32, 1.44 at 64 (`perflint verify --rule TPL316 --device cpu`, torch 2.13, one thread).
+    Forward and backward pass through a discriminator of four convolutions, batches of 8 x 3 x 64 x 64: 1.41 times as
+    fast at 16 channels, 1.17 at 32, 1.44 at 64 (`perflint verify --rule TPL316 --device cpu`, torch 2.13, one thread).
 
     References
 

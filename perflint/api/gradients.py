@@ -56,6 +56,7 @@ from perflint.analysis.gradients.model_calls import (
     runs_network,
 )
 from perflint.analysis.gradients.module_sizes import holds_nothing
+from perflint.analysis.gradients.never_trained import never_trained
 from perflint.analysis.gradients.number_uses import becomes_text
 from perflint.analysis.gradients.optimized import steps_no_model
 from perflint.analysis.gradients.own_steps import trains_itself
@@ -171,6 +172,7 @@ __all__ = [
     "module_path",
     "name_of_whole",
     "needs_eager",
+    "never_trained",
     "next_in_forward",
     "next_in_sequence",
     "only_evaluates",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.frozen import is_switched
+from perflint.analysis.gradients.graph_of_loss import goes_through
 from perflint.analysis.gradients.trained_after import (
     BACKWARD,
     calls_in_order,
@@ -23,8 +24,6 @@ from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.tree import FUNCTIONS
 from perflint.syntax.walk import walk
 
-#: What cuts a value from the graph it was computed in.
-_CUTS = frozenset({"detach", "item", "numpy", "tolist", "detach_"})
 #: What goes through the parameters of a module, so that it may read their gradients.
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 #: What a function names that uses gradients.
@@ -53,7 +52,7 @@ def discarded_gradients(backward: ast.Call, trained: set[str], ctx: FileFacts) -
         and not ctx.grad_off(part)
         and not is_switched(part, ctx)
         and not is_walked_again(part, backward, ctx)
-        and any(_carries_graph_of(item, trained, ctx) for item in (*part.args, *(k.value for k in part.keywords)))
+        and any(goes_through(item, trained, ctx) for item in (*part.args, *(k.value for k in part.keywords)))
     }
     found = sorted(forwards.values(), key=lambda part: (part.lineno, part.col_offset))
     texts = dict.fromkeys(ctx.text(part.func) for part in found)
@@ -142,28 +141,6 @@ def _may_read_gradients(call: ast.Call, ctx: FileFacts) -> bool:
         or (isinstance(part, ast.Call) and callee_name(part).startswith(("clip_grad", "getattr")))
         for part in walk(found[0])
     )
-
-
-def _carries_graph_of(value: ast.expr, trained: set[str], ctx: FileFacts) -> bool:
-    """Whether a value was computed by a trained module, with its graph."""
-    waiting, seen = [value], set[int]()
-    while waiting and len(seen) < 32:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, ast.Call):
-            text = ctx.text(part.func)
-            if callee_name(part) in _CUTS or ctx.grad_off(part):
-                continue
-            if any(text == module or text.startswith(f"{module}.") for module in trained):
-                return True
-        elif isinstance(part, ast.Attribute) and part.attr in ("data", "shape"):
-            continue
-        elif isinstance(part, ast.Name):
-            waiting += [made.value for made in ctx.inference.flow.definitions(part) if made.value is not None]
-        waiting += [child for child in ast.iter_child_nodes(part) if isinstance(child, ast.expr)]
-    return False
 
 
 def runs_between(first: ast.stmt, last: ast.stmt, own: Sequence[ast.Call], ctx: FileFacts) -> bool:

@@ -104,10 +104,10 @@ def computed_from(node: ast.Call, ctx: FileFacts) -> Iterator[ast.AST]:
         for part in walk(value):
             yield part
             if isinstance(part, (ast.Name, ast.Attribute)) and id(part) not in callees:
-                waiting += _values_of(part, ctx)
+                waiting += values_of(part, ctx)
 
 
-def _values_of(use: ast.Name | ast.Attribute, ctx: FileFacts) -> Iterator[ast.expr]:
+def values_of(use: ast.Name | ast.Attribute, ctx: FileFacts) -> Iterator[ast.expr]:
     """What a name or an attribute may hold: what is bound to it, and before that where something is added to it."""
     flow = ctx.inference.flow
     if isinstance(use, ast.Attribute):
