@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.loading.array_loops import filled_by_element, masked_by_class
 from perflint.analysis.loading.asked_devices import (
     goes_back_to_device,
     is_asked_for_device,
@@ -67,6 +68,7 @@ __all__ = [
     "decodes_beside",
     "earlier_calls",
     "earlier_reads",
+    "filled_by_element",
     "goes_back_to_device",
     "hands_samples_on",
     "has_no_workers",
@@ -95,6 +97,7 @@ __all__ = [
     "loader_with",
     "makes_batches",
     "makes_own_batches",
+    "masked_by_class",
     "moves_to_device",
     "needs_workers",
     "only_looks",
