@@ -250,6 +250,8 @@ def asks_not_to_block(call: ast.Call) -> bool:
 def _destination(call: ast.Call, ctx: FileFacts) -> Device | None:
     """Where the copy goes, None when the call moves to the host, or that cannot be told."""
     result = ctx.kind(call)
+    if callee_name(call) == "type_as" and result.is_tensor and result.place is Place.UNKNOWN:
+        result = ctx.kind_on_route(call)  # of several callers, the one that makes this hot tells where it goes
     if not result.on_accelerator:
         return None
     return result.device or Device.MAYBE

@@ -202,27 +202,34 @@ class Calls:
         if made.tag is not Tag.LOADER or made.element is None:
             return made
         dataset = arguments.at(0, "dataset")
-        if dataset is None or not dataset.path or dataset.tag is not Tag.DATASET:
-            return made
-        sample = self.inference.iterate(dataset)
+        is_known = dataset is not None and bool(dataset.path) and dataset.tag is Tag.DATASET
+        sample = self.inference.iterate(dataset) if is_known and dataset is not None else UNKNOWN
         if arguments.has("collate_fn"):
-            return made.but(element=made.element.but(items=self._lists(arguments, sample, made.element)))
+            parts = self._collated(arguments, sample, made.element, is_known=is_known)
+            return made.but(element=made.element.but(items=parts)) if parts or is_known else made
         if sample.tag in (Tag.TENSOR, Tag.SEQUENCE, Tag.MAPPING):
             return made.but(element=library.collated(sample, made.element))
         return made
 
-    def _lists(self, arguments: Arguments, sample: Kind, batch: Kind) -> tuple[tuple[int | str, Kind], ...]:
-        """The entries of a batch that the project's own `collate_fn` leaves lists: of numbers, of texts, of tensors."""
+    def _collated(
+        self, arguments: Arguments, sample: Kind, batch: Kind, *, is_known: bool
+    ) -> tuple[tuple[int | str, Kind], ...]:
+        """The entries of a batch that the project's own `collate_fn` makes on the device, and where the samples are
+        known those that it leaves lists: of numbers, of texts, of tensors.
+        """
         function = arguments.at(-1, "collate_fn")
         if function is None or function.tag not in (Tag.FUNCTION, Tag.INSTANCE) or not function.path:
             return ()
         made = self.value(function, Arguments([lambda: sequence(sample)]))
         if made.tag not in (Tag.MAPPING, Tag.SEQUENCE):
             return ()
+        there = tuple((key, kind) for key, kind in made.items if kind.is_tensor and kind.on_accelerator)
+        if not is_known:
+            return there
         lists = [(key, kind, kind.element) for key, kind in made.items if kind.tag is Tag.SEQUENCE]
         objects = tuple((key, kind) for key, kind in made.items if kind.tag is Tag.INSTANCE and kind.path)
         kept = tuple((key, _listed(kind, batch)) for key, kind, held in lists if _is_plain(held) or not kind.items)
-        return (*kept, *objects)
+        return (*kept, *objects, *there)
 
     def method(self, base: Kind, name: str, arguments: Arguments, written: str = "") -> Kind:
         """The result of `base.name(...)`."""
