@@ -64,7 +64,9 @@ def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
         kind = ctx.kind(data)
         is_list = kind.tag is Tag.SEQUENCE and kind.certainty is not Confidence.LOW
         holds = is_list and kind.element is not None and (kind.element.holds_tensors or kind.element.known)
-        certainty = Confidence.MEDIUM if (is_list and not holds) or not kind.known else None
+        # What a loader gives is taken for a tensor, and may be an array; a tensor of the host is copied as well.
+        is_part = kind.is_tensor and (kind.on_host or (not kind.on_accelerator and kind.certainty < Confidence.HIGH))
+        certainty = Confidence.MEDIUM if (is_list and not holds) or is_part or not kind.known else None
     placed = _certainty_of_place(call, ctx)
     if certainty is None or placed is None:
         return None

@@ -80,9 +80,9 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or asks_not_to_block(node):
         return None
     put_off = was_put_off(node, ctx)
+    value = _as_it_came(node.func.value, ctx)
     if not put_off and (only_converts(node, ctx) or names_no_device(node, ctx)):
         return None
-    value = ctx.kind(node.func.value)
     if value.place is Place.UNKNOWN and value.tag in (Tag.TENSOR, Tag.UNKNOWN):
         # Of several callers one may give what is on the device: the one that makes this hot tells.
         there = ctx.kind_on_route(node.func.value)
@@ -110,6 +110,14 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
         return None
     origin = origin_of(node.func.value, ctx)
     return Copy(node, value, destination, origin, _what(value, origin, ctx))
+
+
+def _as_it_came(value: ast.expr, ctx: FileFacts) -> Kind:
+    """What is moved: of `table.type_as(x)`, where nobody knows where `x` is, the table: one of both copies it."""
+    kind = ctx.kind(value)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "type_as":
+        return ctx.kind(value.func.value) if kind.place is Place.UNKNOWN else kind
+    return kind
 
 
 def _what(value: Kind, origin: Origin, ctx: FileFacts) -> What:
