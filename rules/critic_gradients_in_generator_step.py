@@ -60,7 +60,7 @@ class CriticGradientsInGeneratorStep(Rule):
     impact = Impact.MEDIUM
     numerics = "same bits"
     listens = (Calls("backward", "manual_backward"),)
-    at_least = Heat.STEP
+    at_least = Heat.PERIODIC
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
@@ -77,9 +77,10 @@ class CriticGradientsInGeneratorStep(Rule):
             first,
             ctx,
             f"The backward pass for {_list(sorted(trained))} also computes weight gradients of {_list(models)}, which "
-            f"{zeroed} discards; it {ctx.heat(node).phrase}.",
+            f"{zeroed} {'discards' if len(found.zeroed) == 1 else 'discard'}; it {ctx.heat(node).phrase}.",
             advice=f"Call `{models[0]}.requires_grad_(False)` before this forward, and `requires_grad_(True)` after "
             f"`{ctx.text(node)}`.",
+            impact=None if ctx.heat(node) >= Heat.STEP else Impact.LOW,
             fix=_switched(node, found, models, ctx),
             related=(ctx.hop(node, "the backward pass"), *(ctx.hop(call, "zeroed here") for call in found.zeroed)),
         )
