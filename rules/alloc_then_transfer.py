@@ -33,7 +33,7 @@ from perflint.api.transfers import (
     is_pass,
     is_written_out,
 )
-from perflint.api.waits import emptied_by, finds_little, impact_at
+from perflint.api.waits import costs_a_pass_little, emptied_by, finds_little, impact_at
 from perflint.api.words import short_text
 
 from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
@@ -82,7 +82,7 @@ class AllocThenTransfer(Rule):
 
     Not reported
 
-    - Code that runs once, or once per epoch.
+    - Code that runs once, or once per epoch, and what a pass that trains nothing creates once per batch.
     - Code that only tries something out (a loop of ten steps, an exporter's example input), plots, or that nothing
       calls.
     - Values that replace an argument which every caller passes.
@@ -127,7 +127,8 @@ class AllocThenTransfer(Rule):
             return
         if hands_over(node, ctx) or beside_generation(node, ctx):
             return
-        if function in _COPIES and emptied_by(node, ctx) is not None:
+        is_drained = emptied_by(node, ctx) is not None
+        if (function in _COPIES and is_drained) or costs_a_pass_little(node, ctx, is_drained=is_drained):
             return  # a few numbers, which nobody waits for
         yield self._found(Made(node, made, function), ctx)
 
@@ -147,7 +148,7 @@ class AllocThenTransfer(Rule):
         else:
             advice = f"Create it on the device: `torch.{short}(..., {given})`."
             fix = made_on_device(made, ctx)
-        # What is idle already, and a pass that waits for its results in any case, lose the time of a small copy.
+        # What is idle already loses the time of a small copy.
         counts = not is_pass(node, ctx) and emptied_by(node, ctx) is None and not finds_little(node, ctx)
         cap = impact_at(node, ctx) if copies else Impact.MEDIUM
         return self.finding(
@@ -166,6 +167,8 @@ class AllocThenTransfer(Rule):
             return
         data = copied_data(node, ctx)
         if data is None or PICTURES_FILE.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
+            return
+        if costs_a_pass_little(node, ctx, is_drained=emptied_by(node, ctx) is not None):
             return
         draw, dtype = drawn_by(data, ctx), dtype_of(node, ctx)
         if draw:
