@@ -32,24 +32,31 @@ class DataPasses:
         self._resolver = resolver
         self._graph = graph
 
-    def is_pass(self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts]) -> bool:
-        """Whether what a loop gives, or what it reads by that, is run through a model by one of its `calls`."""
+    def is_pass(
+        self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts], *, is_reached: bool
+    ) -> bool:
+        """Whether what a loop gives, or what it reads by that, is run through a model by one of its `calls`. Where hot
+        code calls the function, only what is read or comes from a data set is more than a part of a step.
+        """
         loop = facts.loops[index]
         if _is_written_out(loop, facts):
             return False
-        turning = _Turning(loop, facts)
+        turning = _Turning(loop, facts, is_reached=is_reached)
         return any(self._takes_data(call, scope, facts, index, turning) for call in calls)
 
     def _takes_data(self, call: CallFacts, scope: Scope, facts: FunctionFacts, index: int, turning: _Turning) -> bool:
         if turning.targets and call.args and call.args[0] in turning.targets:
-            if _without_gradients(facts, call.context) or self._is_data(turning.source, scope):
+            if self._is_data(turning.source, scope):
                 return True
+        is_off = not turning.is_reached and _without_gradients(facts, call.context)
+        if is_off and call.args and call.args[0] in turning.targets:
+            return True
         for value in behind(_given(call, facts, index), facts, turning.targets):
             if isinstance(value, str):
                 if value in turning.targets and self._is_data(turning.source, scope):
                     return True
             elif value[0] == "item":
-                if turning.counts(value[1]) and self._is_data(value[1], scope):
+                if turning.counts(value[1]) and (is_off or self._is_data(value[1], scope)):
                     return True
             elif value[0] == "call" and self._reads(value, scope, turning):
                 return True
@@ -59,7 +66,7 @@ class DataPasses:
         """Whether a call takes data of the iteration to the device, or reads it."""
         name = last_of_call(call)
         if name in _MOVING:
-            return turning.loop.kind == "for" and turning.is_behind(call[1])
+            return turning.loop.kind == "for" and not turning.is_reached and turning.is_behind(call[1])
         if name not in READS_SAMPLE and not self._is_reader(call[1], scope):
             return False
         given = [*call[2], *(value for _, value in call[3])]
@@ -102,7 +109,8 @@ class DataPasses:
 class _Turning:
     """What is another on each iteration of a loop."""
 
-    def __init__(self, loop: LoopFacts, facts: FunctionFacts) -> None:
+    def __init__(self, loop: LoopFacts, facts: FunctionFacts, *, is_reached: bool) -> None:
+        self.is_reached = is_reached
         self.loop = loop
         self.facts = facts
         self.targets = set(loop.targets)
@@ -149,11 +157,13 @@ def _given(call: CallFacts, facts: FunctionFacts, index: int) -> list[Value]:
 
 
 def _lengths(value: Value) -> Iterator[str]:
-    """The names whose lengths a value is made of: `tqdm(range(len(data)))`."""
+    """The names whose lengths a value is made of: `tqdm(range(len(data)))`, `range(video.shape[2])`."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, tuple) and value[0] == "call":
+        if isinstance(value, tuple) and value[0] == "item" and str(value[1]).endswith(".shape"):
+            yield str(value[1]).removesuffix(".shape")
+        elif isinstance(value, tuple) and value[0] == "call":
             if value[1] == "len":
                 yield from (item for item in value[2] if isinstance(item, str))
             else:

@@ -34,14 +34,15 @@ def mark_repeating(
     loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope], roots: Iterable[Scope]
 ) -> frozenset[tuple[Scope, int]]:
     """Add the loops of the program that run a model again and again, and are not known to be anything else. Those in
-    what the `roots` of hot code call are a part of that. Returned are those that were added.
+    what the `roots` of hot code call are a part of that, but for passes over data. Returned are those that were added.
     """
     running = _running(loops, resolver, graph, training)
     reached = _reached(loops, graph, roots, resolver)
     passes = DataPasses(resolver, graph)
     found: Loops = {}
     for scope, facts in resolver.nesting.functions:
-        if facts.loops and scope not in reached and not (scope.function == MODULE and scope.path.endswith(".ipynb")):
+        if facts.loops and not (scope.function == MODULE and scope.path.endswith(".ipynb")):
+            is_reached = scope in reached
             for index in {index for index, _ in _model_calls(scope, facts, running, graph)}:
                 around = [loops[scope, outer].heat for outer in _outer(facts, index) if (scope, outer) in loops]
                 known = loops.get((scope, index))
@@ -49,12 +50,14 @@ def mark_repeating(
                 if known is not None or around:
                     # The turns of an episode hold the loop that trains: an episode is no epoch for that.
                     seldom = max([*around, known.heat if known is not None else Heat.ONCE]) < Heat.STEP
-                    if seldom and _rolls_out(facts, facts.loops[index], calls):
+                    if seldom and not is_reached and _rolls_out(facts, facts.loops[index], calls):
                         found[scope, index] = _ROLLS
                     continue
-                heat = _heat(facts, facts.loops[index], calls)
-                if heat is None and not _is_short(facts.loops[index]) and passes.is_pass(scope, facts, index, calls):
-                    heat = _PASSES
+                loop = facts.loops[index]
+                heat = None if is_reached else _heat(facts, loop, calls)
+                if heat is None and not _is_short(loop):
+                    is_pass = passes.is_pass(scope, facts, index, calls, is_reached=is_reached)
+                    heat = _PASSES if is_pass else None
                 if heat is not None:
                     found[scope, index] = heat
     for key in _around_passes(found, running, resolver, graph):
