@@ -16,6 +16,7 @@ from perflint.api.loading import (
     is_of_notebook,
     is_plain_loader,
     is_sampling_loader,
+    is_short_of_workers,
     needs_workers,
     only_looks,
     option,
@@ -25,6 +26,8 @@ from perflint.api.loading import (
 
 from ._fixes.four_workers import four_workers
 
+_FEW = "Pass `num_workers=` (a few per device) and measure."
+
 
 class LoaderWithoutWorkers(Rule):
     """A training DataLoader without workers decodes and augments on the main thread while the device is idle.
@@ -32,7 +35,8 @@ class LoaderWithoutWorkers(Rule):
     What it does
 
     Reports loaders with `num_workers=0` (the default, or that of an option) whose samples are known to be expensive to
-    make, of training, of evaluations that every epoch repeats, and of inference programs.
+    make, of training, of evaluations that every epoch repeats, and of inference programs; and training loaders of one
+    worker that decodes and transforms pictures or sounds.
 
     Why is this slow?
 
@@ -86,6 +90,9 @@ class LoaderWithoutWorkers(Rule):
         if not (samples or is_plain_loader(node, ctx) or is_derived_loader(node, ctx)):
             return
         if not has_no_workers(node, ctx):
+            if is_short_of_workers(node, ctx):
+                what = "One worker decodes and transforms every sample of each batch."
+                yield self.finding(node, ctx, what, advice=_FEW, impact=Impact.MEDIUM, confidence=Confidence.MEDIUM)
             return
         dataset = option(node, "dataset", ctx)
         if not samples and (dataset is None or works_on_device(dataset, ctx)):
@@ -112,16 +119,10 @@ class LoaderWithoutWorkers(Rule):
             node,
             ctx,
             f"{asked}: the main thread makes every batch between two {'forward passes' if infers else 'steps'}.",
-            advice="Set it to a few per device by default, and measure."
-            if by_default
-            else "Pass `num_workers=` (a few per device) and measure.",
+            advice="Set it to a few per device by default, and measure." if by_default else _FEW,
             fix=None if by_default else four_workers(node, ctx),
             confidence=Confidence.HIGH if (loops or samples) and not by_default else Confidence.MEDIUM,
-            impact=Impact.MEDIUM
-            if infers
-            else Impact.LOW
-            if evaluates
-            else Impact.MEDIUM
-            if by_default
+            impact=(Impact.LOW if evaluates and not infers else Impact.MEDIUM)
+            if evaluates or by_default
             else self.impact,
         )

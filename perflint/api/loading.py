@@ -13,6 +13,7 @@ from perflint.analysis.loading.asked_devices import (
 )
 from perflint.analysis.loading.copied_batches import is_copied
 from perflint.analysis.loading.evidence import confidence_by_use, loader_confidence
+from perflint.analysis.loading.few_workers import is_short_of_workers
 from perflint.analysis.loading.fixed_files import is_picked_from, reads_one_file
 from perflint.analysis.loading.inference_passes import is_inference_pass
 from perflint.analysis.loading.item_reads import earlier_reads
@@ -91,6 +92,7 @@ __all__ = [
     "is_run_in_workers",
     "is_sampling_loader",
     "is_short_length",
+    "is_short_of_workers",
     "is_told_by_device",
     "is_zero",
     "loader_confidence",

@@ -127,6 +127,11 @@ def workers(call: ast.Call, ctx: FileFacts) -> str:
     return "some" if isinstance(value, ast.Constant) else "variable"
 
 
+def is_one(count: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a number of workers is 1 by all that can be seen."""
+    return counted(count, ctx) == {1}
+
+
 def is_zero(count: ast.expr, ctx: FileFacts) -> bool:
     """Whether a variable number of workers is 0 by all that can be seen."""
     return counted(count, ctx) == {0}

@@ -256,6 +256,14 @@ def _works(scope: Scope, ctx: FileFacts, depth: int, costs: Callable[[CallFacts,
     )
 
 
+def samples_run(call: ast.Call, ctx: FileFacts, does: Callable[[CallFacts, Scope, FileFacts], bool]) -> bool:
+    """Whether each data set that a loader may have makes its samples by a call that `does`."""
+    dataset = option(call, "dataset", ctx)
+    refs = _refs_of(dataset, ctx) if dataset is not None else []
+    made = [_method(ref, "__getitem__", ctx) if ref.kind == INSTANCE else None for ref in refs]
+    return bool(made) and all(scope is not None and _works(scope, ctx, _DEPTH, does) for scope in made)
+
+
 def _is_costly(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:
     name = _dotted(call.func).rpartition(".")[2]
     if COSTLY.fullmatch(name.lstrip("_")):

@@ -1,0 +1,34 @@
+"""Whether one worker has to decode and change all pictures of a training, for the rule on workers."""
+
+from __future__ import annotations
+
+import ast
+
+from perflint.analysis.evidence import last_name as last_of
+from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.loaders import is_one, option
+from perflint.analysis.loading.passes import runs, use
+from perflint.analysis.loading.sample_cost import samples_run
+from perflint.analysis.names.refs import EXTERNAL, Scope
+from perflint.analysis.naming.data import COSTLY
+from perflint.ir.summary import CallFacts
+from perflint.torch_model import sample_work
+
+
+def is_short_of_workers(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a training reads a loader of one worker whose samples are decoded and then changed: tens of milliseconds
+    each, and a batch has several.
+    """
+    count = option(call, "num_workers", ctx)
+    if count is None or not is_one(count, ctx) or not any(use(run, ctx) == "train" for run in runs(call, ctx)):
+        return False
+    return samples_run(call, ctx, _decodes) and samples_run(call, ctx, _changes)
+
+
+def _decodes(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:
+    refs = ctx.program.refs(call.func, scope) if isinstance(call.func, str) else ()
+    return any(ref.kind == EXTERNAL and ref.name in sample_work.DECODERS for ref in refs)
+
+
+def _changes(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:
+    return not _decodes(call, scope, ctx) and COSTLY.fullmatch(last_of(call.func).lstrip("_")) is not None
