@@ -24,8 +24,11 @@ _PLACES = (*_MOVES, "cpu")
 def kind_of(node: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:
     """What a list, a mapping or a comprehension holds; unknown for anything else."""
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        if any(isinstance(item, ast.Starred) for item in node.elts):
-            return sequence(join(_element(item, frame, evaluate) for item in node.elts))
+        starred = next((place for place, item in enumerate(node.elts) if isinstance(item, ast.Starred)), None)
+        if starred is not None:
+            whole = sequence(join(_element(item, frame, evaluate) for item in node.elts))
+            first = () if isinstance(node, ast.Set) else tuple(evaluate(item, frame) for item in node.elts[:starred])
+            return whole.but(items=tuple(enumerate(first)), longer=bool(first))
         items = [evaluate(item, frame) for item in node.elts]
         return sequence(items=items) if items else sequence(qualified="empty")
     if isinstance(node, ast.Dict):

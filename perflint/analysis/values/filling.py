@@ -14,7 +14,7 @@ from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, by_key, joi
 from perflint.finding import Confidence
 from perflint.ir.calls import is_constant
 from perflint.syntax.backwards import iterated_key
-from perflint.syntax.bindings import Definition
+from perflint.syntax.bindings import Definition, key_of
 from perflint.syntax.tree import FUNCTIONS
 from perflint.syntax.walk import blocks_in
 
@@ -26,6 +26,7 @@ _KEYED = (Tag.TENSOR, Tag.INSTANCE, Tag.UNKNOWN)
 #: Methods that put something into a list, or take the order that its items came in.
 _FILLS_LIST = frozenset({"append", "extend", "insert"})
 _MOST_APPENDS = 4
+_DICTS = ("dict", "OrderedDict", "collections.OrderedDict")
 
 
 class Filling:
@@ -190,4 +191,7 @@ def is_placeholder(definition: Definition) -> bool:
 
 
 def is_empty_dict(definition: Definition) -> bool:
-    return isinstance(definition.value, ast.Dict) and not definition.value.keys and not definition.path
+    value = definition.value
+    if isinstance(value, ast.Call):
+        return key_of(value.func) in _DICTS and not value.args and not value.keywords and not definition.path
+    return isinstance(value, ast.Dict) and not value.keys and not definition.path

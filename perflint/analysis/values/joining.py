@@ -30,6 +30,8 @@ class Joining:
             definitions = displays.telling(definitions, self._flow, self._tree)
         if len(definitions) > 1 and self._loads_files:
             made = tuple(item for item in definitions if item.value is None or not self._is_restored(item.value))
+            if all(item.binding is Binding.IMPORT for item in made):
+                made = ()  # a module by that name, `import model`: what is loaded is no such thing
             if made and len(made) < len(definitions):
                 return self.of(made, frame).at_most(Confidence.MEDIUM)
         if len(definitions) == 1:

@@ -33,7 +33,7 @@ from perflint.torch_model.names import canonical, last, within
 
 _VIEW_FUNCTIONS = tensors.VIEW_METHODS
 _CONVERSIONS = {"builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"}
-_MAPPINGS = {"builtins.dict", "collections.OrderedDict", "collections.defaultdict", "addict.Dict", "easydict.EasyDict"}
+_MAPPINGS = {"collections.OrderedDict", "collections.defaultdict"}
 _CONVERTED = {"builtins.min", "builtins.max", "builtins.sum", "builtins.abs"}
 
 _PACKING = within("torch.nn.utils", "pack_padded_sequence pack_sequence")
@@ -475,6 +475,8 @@ def _training(name: str, arguments: Arguments) -> Kind | None:
 
 
 def _values(name: str, arguments: Arguments) -> Kind | None:
+    if name in _MAPPINGS:
+        return mapping() if name == "collections.defaultdict" else _dict(arguments)
     if name in arrays.DRAWS and _is_one_draw(arguments, arrays.DRAWS[name]):
         return NUMBER
     if name == "numpy.random.choice" and arguments.exact and len(arguments) == 1 and not arguments.has("size"):
