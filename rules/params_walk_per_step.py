@@ -19,8 +19,9 @@ from perflint.api.parameters import (
 from ._shared.switches import is_behind_a_switch
 
 #: One of these stands in every such loop.
-_MENTIONED = tuple(
-    "parameters named_parameters params trainable_params model_params param_list trainable_parameters".split()
+_MENTIONED = (
+    *"parameters named_parameters params trainable_params model_params param_list trainable_parameters".split(),
+    "param_groups",
 )
 _STATISTICS = frozenset(
     "norm mean std var sum abs max min amax amin median pow square isnan isinf isfinite any all item tolist histc "
@@ -90,9 +91,8 @@ class ParamsWalkPerStep(Rule):
             return
         target, parts = found
         inner = parts[0]
-        if ctx.heat(inner) < Heat.STEP or ctx.guards(inner) or _is_inside_walk(node, ctx):
-            return
-        if is_behind_a_switch(node, ctx):
+        is_seldom = ctx.heat(inner) < Heat.STEP or ctx.guards(inner)
+        if is_seldom or _is_inside_walk(node, ctx) or is_behind_a_switch(node, ctx):
             return
         names = derived_names(target, parts)
         taken = [call for part in parts for call in calls_on(part, names)]

@@ -94,6 +94,16 @@ SCALERS = words(
 )
 #: Optimizers that torch can run fused.
 FUSABLE_OPTIMIZERS = within("torch.optim", "Adam AdamW SGD Adagrad")
+#: Optimizers of libraries that launch their operations for each parameter by itself, where torch has the same for all.
+UNBATCHED_OPTIMIZERS = (
+    within("transformers", "AdamW")
+    | within("transformers.optimization", "AdamW")
+    | within("pytorch_transformers", "AdamW")
+    | within("pytorch_pretrained_bert", "BertAdam")
+    | within("pytorch_pretrained_bert.optimization", "BertAdam")
+)
+#: One of torch's that reads its counters from the device.
+READING_OPTIMIZER = "torch.optim.ASGD"
 #: Their keywords that choose how they run; one that is given was chosen.
 IMPLEMENTATION_KEYWORDS = words("fused foreach capturable differentiable")
 #: What a file names whose parameters or gradients the fused way refuses.

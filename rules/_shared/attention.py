@@ -86,7 +86,7 @@ def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
     if softened[1] > 0 and not has_rank(found.products[0], softened[1] + 1, ctx):
         return None
     factors = query_and_key(found.products[0], ctx)
-    if factors is None or _are_kept(found, ctx):
+    if factors is None or _are_kept(found, softmax, ctx):
         return None
     query, key, columns = factors
     scaled = found.scaled or _is_scaled(query, ctx) or _is_scaled(key, ctx)
@@ -278,11 +278,14 @@ def _widens(node: ast.Call, ctx: Context) -> bool:
     return given is not None and ctx.target(given) in _WIDE
 
 
-def _are_kept(found: _Scores, ctx: Context) -> bool:
+def _are_kept(found: _Scores, softmax: ast.Call, ctx: Context) -> bool:
     """Whether raw scores are used for more than the softmax: returned, stored, handed on."""
     for item in found.definitions.values():
         for use in ctx.inference.flow.uses_of(item):
             outer = ctx.tree.parent(use)
+            is_other_softmax = isinstance(outer, ast.Call) and ctx.text(outer.func) == ctx.text(softmax.func)
+            if is_other_softmax and ctx.are_exclusive(use, softmax):
+                continue  # the way without a mask: `else: weights = self.softmax(scores)`
             described = isinstance(outer, ast.Attribute) and outer.attr in _DESCRIPTIONS
             described |= _is_dropped(ctx.tree.statement_of(use))
             described |= isinstance(outer, ast.Call) and callee_name(outer) == "type_as" and use in outer.args

@@ -8,7 +8,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.module_sizes import holds_few, holds_few_by_name
 from perflint.analysis.naming.models import COPIES, LAST_LAYERS, PARAMETER_LISTS
 from perflint.analysis.phases.loop_purpose import names_in
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import callee_name, is_constant
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
 
@@ -30,6 +30,8 @@ def is_walk(node: ast.expr) -> bool:
         return PARAMETER_LISTS.search(node.attr) is not None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return is_walk(node.left) and is_walk(node.right)
+    if isinstance(node, ast.Subscript):  # `group["params"]` of an optimizer
+        return is_constant(node.slice, "params") and isinstance(node.value, ast.Name)
     if not isinstance(node, ast.Call):
         return False
     if callee_name(node) in _WALKS:
