@@ -99,7 +99,7 @@ class DistributionValidation(Rule):
         if not isinstance(node.func, ast.Attribute) or len(node.args) != 1 or works_on_host(node, ctx):
             return
         made = ctx.kind(node.func.value)
-        if made.tag is not Tag.INSTANCE or not made.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+        if made.tag is not Tag.INSTANCE or not made.qualified.startswith(modules.DISTRIBUTION_PACKAGES):
             return
         origins = ctx.inference.origins(node.func.value)
         calls = [item for item in origins if isinstance(item, ast.Call) and ctx.once(is_checked, item)]

@@ -140,8 +140,8 @@ MODULE_BASE_NAMES = words(
     "stable_baselines3.common.torch_layers.BaseFeaturesExtractor stable_baselines3.common.policies.ActorCriticPolicy "
     "flair.nn.Model gpytorch.kernels.Kernel gpytorch.models.ApproximateGP pyro.nn.PyroModule"
 )
-#: Distributions sync at construction and in `log_prob` unless `validate_args=False`.
-DISTRIBUTION_PACKAGE = "torch.distributions."
+#: Distributions sync at construction and in `log_prob` unless `validate_args=False`. Those of Pyro are made of torch's.
+DISTRIBUTION_PACKAGES = ("torch.distributions.", "pyro.distributions.")
 #: Classes in it whose constructors check what they are given.
 CHECKED_DISTRIBUTIONS = (
     "Normal Categorical Bernoulli Beta Gamma Dirichlet Laplace Exponential Poisson Uniform Multinomial Cauchy StudentT "

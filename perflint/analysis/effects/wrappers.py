@@ -57,7 +57,7 @@ def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
     hot = [scope for scope, facts in functions if program.heat(scope) >= Heat.STEP and _keeps(facts)]
     keeping = _upwards(program, hot, _keeps_parameter(program), _called_hot(program))
     found[KEEPING] = frozenset(name for names in keeping for name in names)
-    found[DISTRIBUTION] = frozenset(_holding(program, modules.DISTRIBUTION_PACKAGE, modules.CHECKED_DISTRIBUTIONS))
+    found[DISTRIBUTION] = frozenset(_holding(program, modules.DISTRIBUTION_PACKAGES, modules.CHECKED_DISTRIBUTIONS))
     for base in _DERIVED:
         found[base] = frozenset(_derived(program, base)) if program.mentions((base,)) else frozenset()
     return found

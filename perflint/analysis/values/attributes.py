@@ -116,7 +116,7 @@ def _instance_attribute(receiver: Kind, name: str) -> Kind:
     if receiver.qualified == "torch.nn.utils.rnn.PackedSequence":
         # Its counts are on the host, wherever its data are.
         return tensor(receiver.place if name == "data" else Place.HOST, device=receiver.device)
-    if receiver.qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+    if receiver.qualified.startswith(modules.DISTRIBUTION_PACKAGES):
         if name in ("batch_shape", "event_shape"):
             return SHAPE
         return tensor(receiver.place, device=receiver.device)

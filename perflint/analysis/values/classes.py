@@ -152,7 +152,7 @@ class Classes:
     def distribution_of(self, cls: Ref) -> str:
         """The distribution of torch's that a class of the project is made of; empty for others."""
         bases = self.library_bases(cls)
-        return next((name for name in bases if name.startswith(modules.DISTRIBUTION_PACKAGE)), "")
+        return next((name for name in bases if name.startswith(modules.DISTRIBUTION_PACKAGES)), "")
 
     def any_of_module(self, path: str) -> Kind:
         """A class of a module of the project that is looked up by text: whichever, it goes by the module's name."""

@@ -116,7 +116,7 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         return _result(name, arguments)
     if name in COLLECTIVES:
         return NONE
-    if name.startswith(modules.DISTRIBUTION_PACKAGE):
+    if name.startswith(modules.DISTRIBUTION_PACKAGES):
         return distribution(Kind(Tag.INSTANCE, qualified=name), arguments)
     if name in ("torch.Generator", "torch.cuda.Generator"):
         return Kind(Tag.INSTANCE, qualified=name)

@@ -351,7 +351,7 @@ def _tokenized(arguments: Arguments) -> Kind:
 
 def _instance(call: _MethodCall) -> Kind:
     qualified = call.receiver.qualified
-    if qualified.startswith(modules.DISTRIBUTION_PACKAGE):
+    if qualified.startswith(modules.DISTRIBUTION_PACKAGES):
         made = tensor(
             call.receiver.place,
             device=call.receiver.device,

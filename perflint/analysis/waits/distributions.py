@@ -16,6 +16,8 @@ from perflint.torch_model.names import last
 
 #: Classes of distributions whose constructors check what they are given.
 DISTRIBUTIONS = modules.CHECKED_DISTRIBUTIONS
+#: What turns the checks off for a whole program, of torch and of Pyro.
+_SWITCHES = frozenset({"set_default_validate_args", "enable_validation"})
 
 
 def is_checked(node: ast.Call, ctx: FileFacts) -> bool:
@@ -26,17 +28,17 @@ def is_checked(node: ast.Call, ctx: FileFacts) -> bool:
         return False
     if any(is_constant(item, False) for item in node.args):  # noqa: FBT003 - the literal that is looked for
         return False
-    return not ctx.program.mentions({"set_default_validate_args"}) and _is_on_device(node, ctx)
+    return not ctx.program.mentions(_SWITCHES) and _is_on_device(node, ctx)
 
 
 def _is_distribution(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether such a class is called, by its own name or by one that it is kept under: `self.dist(mean, scale)`."""
     if callee_name(node) in DISTRIBUTIONS:
-        return (ctx.target(node.func) or "").startswith(modules.DISTRIBUTION_PACKAGE)
+        return (ctx.target(node.func) or "").startswith(modules.DISTRIBUTION_PACKAGES)
     made = ctx.kind(node.func)
     return (
         made.tag is Tag.CLASS
-        and made.qualified.startswith(modules.DISTRIBUTION_PACKAGE)
+        and made.qualified.startswith(modules.DISTRIBUTION_PACKAGES)
         and last(made.qualified) in DISTRIBUTIONS
     )
 
