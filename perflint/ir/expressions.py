@@ -26,6 +26,7 @@ from perflint.ir.notation import (
     is_moved_arm,
     lambda_name,
     may_name_code,
+    method_template,
     path_of,
     text_template,
     value_of,
@@ -268,6 +269,8 @@ class Expressions(Signatures):
                 self.visit(item.value)
             return None
         args, keywords = self.arguments(node, depth - 1)
+        if name == "getattr" and len(args) > 1 and args[1] is None:
+            args = (args[0], method_template(node.args[1]), *args[2:])
         return ("call", name, args, keywords)
 
     def set_attribute(self, base: ast.expr, name: ast.expr, value: ast.expr) -> None:

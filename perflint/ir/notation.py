@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from sys import intern
 from typing import Any
 
@@ -77,6 +77,14 @@ def text_template(node: ast.JoinedStr | ast.BinOp) -> Value:
     """`f"models.{name}"`, `"models/" + name` and `"models/%s.py" % name`, written as `"models.{}".format()` is, where
     the text may be the path or the name of a module: it holds no blank, and a separator.
     """
+    return _template(node, _is_path)
+
+
+def _is_path(text: str) -> bool:
+    return ("." in text or "/" in text) and text.replace("{}", "x").translate(_SEPARATORS).isidentifier()
+
+
+def _template(node: ast.expr, fits: Callable[[str], bool]) -> Value:
     if type(node) is ast.JoinedStr:
         parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
         text = "".join(part for part in parts if isinstance(part, str))
@@ -88,10 +96,18 @@ def text_template(node: ast.JoinedStr | ast.BinOp) -> Value:
     else:
         return None
     text = text.replace("%s", "{}")
-    is_one = len(text) <= LONGEST_TEXT and ("." in text or "/" in text)
-    if not is_one or not text.replace("{}", "x").translate(_SEPARATORS).isidentifier():
+    if len(text) > LONGEST_TEXT or not fits(text):
         return None
     return ("call", ("attr", ("const", "str", text), "format"), (), ())
+
+
+def method_template(node: ast.expr) -> Value:
+    """`f"{kind}_loss"` and `"loss_" + kind`, written as `text_template` does, where the text may be a method's name."""
+    return _template(node, _is_name)
+
+
+def _is_name(text: str) -> bool:
+    return text.replace("{}", "x").isidentifier() and bool(text.replace("{}", "").strip("_"))
 
 
 #: What stands between the words of a module's name or path.

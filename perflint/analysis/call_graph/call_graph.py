@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.compositions import transforms_of
+from perflint.analysis.call_graph.computed_methods import connect_computed_methods
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
 from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
@@ -108,6 +109,7 @@ class CallGraph:
         for item in entered(self.resolver):
             self._add(item.caller, item.callee, item.context, item.line, Confidence.HIGH, -1)
         connect_named_methods(self.resolver, self)
+        connect_computed_methods(self.resolver, self)
         connect_iterators(self.resolver, self)
         self.replacing_forwards = connect_stand_ins(self.resolver, self)
         self._scopes.clear()
@@ -275,7 +277,8 @@ class CallGraph:
             confidence = Confidence.MEDIUM
             if not targets:
                 # One of these runs there, and what it is given may be meant for another one.
-                inherited = dict.fromkeys(self._guesses.of_its_kind(call) or self._guesses.of_network(call), confidence)
+                meant = self._guesses.of_its_kind(call) or self._guesses.of_its_family(call)
+                inherited = dict.fromkeys(meant or self._guesses.of_network(call), confidence)
                 inherited = inherited or self._looked_up.of_call(call, scope)
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)

@@ -66,6 +66,16 @@ class Guesses:
             return found if in_turn and self._is_family(found) else []
         return found
 
+    def of_its_family(self, call: CallFacts) -> list[Scope]:
+        """The methods of a name that says much, where one class that defines it is a base of all others: whatever a
+        call is of, it runs one of them.
+        """
+        name = _owner_and_name(call)[1]
+        if name in _COMMON or name.startswith("__") or "_" not in name.strip("_"):
+            return []
+        found = [scope for scope, facts in self.resolver.nesting.by_name.get(name, ()) if facts.in_class]
+        return found if len(found) > 1 and self._is_family(found) else []
+
     def of_its_kind(self, call: CallFacts) -> list[Scope]:
         """Methods of classes that are called as what a call is of: `self.agent.update(...)` of `DrQAgent`. Which of
         them it is, a configuration says.
