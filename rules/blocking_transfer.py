@@ -42,6 +42,7 @@ from perflint.api.waits import (
     first_of_block,
     impact_at,
     in_host_search,
+    is_company,
     waits_in_any_case,
 )
 from perflint.api.words import short_text
@@ -88,7 +89,7 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - Data other than a loader's batch behind another wait of the same step, and batches of an evaluation.
+    - Data other than a loader's batch behind a wait of the same step that stays, and batches of an evaluation.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 
@@ -150,7 +151,8 @@ class BlockingTransfer(Rule):
         if copy is None:
             return
         emptied, trains = emptied_by(copy.node, ctx), not is_pass(copy.node, ctx)
-        if emptied is not None and not (trains and _is_later(emptied, copy.node, ctx)):
+        is_kept = trains and emptied is not None and is_company(copy.node, ctx)
+        if emptied is not None and not is_kept and not (trains and _is_later(emptied, copy.node, ctx)):
             return  # a few numbers, which nobody waits for
         if not trains and (waits_in_any_case(copy.node, ctx) or in_host_search(copy.node, ctx)):
             return
@@ -160,7 +162,7 @@ class BlockingTransfer(Rule):
             f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and copies host data to the device: the host "
             "blocks until all queued GPU work has finished.",
             advice=advice_for_data(copy, ctx),
-            fix=fix_for_data(copy, ctx),
+            fix=None if is_kept else fix_for_data(copy, ctx),
             confidence=min(self.confidence, copy.certainty),
             impact=impact_at(copy.node, ctx) if emptied is None else Impact.LOW,
             block=first_of_block(copy.node, ctx),

@@ -44,6 +44,7 @@ from perflint.analysis.waits.reads import (
 )
 from perflint.analysis.waits.repeated_reads import read_before, reads_after, was_read_before
 from perflint.analysis.waits.rows import whole_of_rows
+from perflint.analysis.waits.sparable import is_company
 from perflint.analysis.waits.texts import (
     PRINTING_NAMES,
     Printed,
@@ -108,6 +109,7 @@ __all__ = [
     "is_asked_for",
     "is_boolean",
     "is_checked",
+    "is_company",
     "is_exceptional",
     "is_fill_value",
     "is_formatter",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.waits.cost import first_of_block
 from perflint.analysis.waits.counts import counted_at
 from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.host_work import in_step, works_on_host
@@ -13,6 +14,14 @@ from perflint.analysis.waits.numbers import device_number
 from perflint.analysis.waits.reads import device_read
 from perflint.analysis.waits.truth_tests import is_asked
 from perflint.analysis.waits.wanted_on_host import is_wanted_on_host
+
+
+def is_company(wait: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a wait finds the queue nearly empty because one before it in the function has drained it that can be
+    spared: whoever mends that one alone waits here instead.
+    """
+    first = first_of_block(wait, ctx)
+    return first is not wait and can_be_spared(first, ctx)
 
 
 def can_be_spared(wait: ast.AST, ctx: FileFacts) -> bool:
