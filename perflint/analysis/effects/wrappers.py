@@ -77,15 +77,15 @@ def _derived(program: Program, base: str) -> set[str]:
     return found
 
 
-def _holding(program: Program, package: str, classes: Sequence[str]) -> Iterator[str]:
-    """The names under which functions and objects hold classes of a library: `def __init__(self, dist=td.Normal)`."""
-    if not program.mentions((last(package.rstrip(".")),)):
+def _holding(program: Program, packages: tuple[str, ...], classes: Sequence[str]) -> Iterator[str]:
+    """The names under which functions and objects hold classes of libraries: `def __init__(self, dist=td.Normal)`."""
+    if not any(program.mentions((last(package.rstrip(".")),)) for package in packages):
         return
 
     def is_one(value: Value, imports: Mapping[str, str]) -> bool:
         written = value if isinstance(value, str) else ""
         head, dot, rest = written.partition(".")
-        return last(written) in classes and f"{imports.get(head, '')}{dot}{rest}".startswith(package)
+        return last(written) in classes and f"{imports.get(head, '')}{dot}{rest}".startswith(packages)
 
     for path, summary in program.summaries.items():
         if not program.mentions(classes, (path,)):
