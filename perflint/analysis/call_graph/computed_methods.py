@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from string import Formatter
 from typing import Protocol
 
 from perflint.analysis.call_graph.edges import Edge
@@ -70,13 +70,23 @@ def _text(value: Value) -> str:
     return written[2] if is_text and written[2].replace(_OPEN, "").strip("_") else ""
 
 
+def _fits(name: str, parts: list[str]) -> bool:
+    """Whether a name begins and ends as a text does, and holds what stands between what is not known of it."""
+    return len(name) > sum(map(len, parts)) and name.startswith(parts[0]) and name.endswith(parts[-1])
+
+
 def _methods(text: str, cls: Ref, resolver: Resolver) -> list[Scope]:
-    fits = re.compile(r"\w+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", text))).fullmatch
+    try:
+        parts = [literal for literal, _, _, _ in Formatter().parse(text)]
+    except ValueError:
+        return []  # a brace that nothing closes
+    if text.endswith("}"):
+        parts.append("")
     around = {cls, *resolver.mro(cls), *resolver.below(cls)}
     found = [
         scope
         for name, named in resolver.nesting.by_name.items()
-        if fits(name)
+        if _fits(name, parts)
         for scope, facts in named
         if facts.in_class and Ref(CLASS, scope.path, facts.in_class) in around
     ]
