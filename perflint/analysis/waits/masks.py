@@ -100,7 +100,17 @@ def selects_on_device(node: ast.Subscript, ctx: FileFacts) -> bool:
 
 
 def _is_known_here(mask: ast.expr, value: ast.expr, ctx: FileFacts) -> bool:
-    return is_on_device(value, ctx) and (is_on_device(mask, ctx) or _is_test_in_forward(mask, ctx))
+    if not is_on_device(value, ctx):
+        return False
+    return is_on_device(mask, ctx) or _is_somewhere(mask, ctx) or _is_test_in_forward(mask, ctx)
+
+
+def _is_somewhere(mask: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a mask is a tensor that some paths make on the device and others on the host: what it selects there is
+    counted on either, and from the host the positions are copied besides.
+    """
+    kind = ctx.kind(mask)
+    return kind.tag is Tag.TENSOR and kind.dtype is Dtype.BOOL and kind.place is Place.UNKNOWN
 
 
 def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: FileFacts) -> bool:
