@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import first_looks
+import later_looks
 import packages
 import small_modules
 import vision_operators
@@ -189,6 +190,6 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "transformers": Transformers,
     **{
         name: functools.partial(Classes, package, of)
-        for name, (package, of) in {**packages.PACKAGES, **first_looks.FIRST_LOOKS}.items()
+        for name, (package, of) in {**packages.PACKAGES, **first_looks.FIRST_LOOKS, **later_looks.LATER_LOOKS}.items()
     },
 }
