@@ -7,10 +7,12 @@ from typing import Any
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.sources import parts_of
 from perflint.analysis.gradients.parameter_counts import of_layer
 from perflint.analysis.gradients.results import may_hold_parameters
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.values.kind import Kind, Tag
+from perflint.ir.summary import Value
 from perflint.torch_model import tensors
 from perflint.torch_model.names import last
 
@@ -20,6 +22,8 @@ _FEW = 8
 _ONE_OPERATION = frozenset(
     f"torch.nn.{name}" for name in "Linear Embedding Identity Dropout LayerNorm Softmax Sigmoid ReLU GELU Tanh".split()
 )
+#: What makes whole networks.
+NETWORKS = ("torchvision.models.",)
 #: Calls of constructors that add no parameters, and names by which they may be added unseen.
 _SETTING_UP = frozenset("super __init__ register_buffer".split())
 _HIDING = frozenset("setattr add_module register_module register_parameter Parameter UninitializedParameter".split())
@@ -57,6 +61,28 @@ def _holds_nothing(ref: Ref, ctx: FileFacts) -> bool:
     return not _HIDING & set(made.identifiers.split()) and all(
         last_of(call.func) in _SETTING_UP or _is_no_module(("call", *call[:3]), scope, ctx) for call in made.calls
     )
+
+
+def holds_weights(path: str, name: str, ctx: FileFacts, depth: int = 3) -> bool:
+    """Whether a class of the project is seen to make layers that have weights, itself or by other classes."""
+    summary = ctx.program.summaries.get(path)
+    facts = summary.classes.get(name) if summary is not None else None
+    if summary is None or facts is None or depth == 0:
+        return False
+    for method in facts.methods:
+        scope = Scope(path, f"{name}.{method}")
+        waiting: list[Value] = [("call", *call[:3]) for call in summary.functions[scope.function].calls]
+        while waiting:
+            made = waiting.pop()
+            if type(made) is not tuple:
+                continue
+            waiting += parts_of(made)
+            for ref in ctx.program.refs(made, scope) if made[0] == "call" and made[1] is not None else ():
+                if ref.kind == EXTERNAL_INSTANCE and (of_layer(ref.name, made) or ref.name.startswith(NETWORKS)):
+                    return True
+                if ref.kind == INSTANCE and ref.path and holds_weights(ref.path, ref.name, ctx, depth - 1):
+                    return True
+    return False
 
 
 def _is_no_module(value: tuple[Any, ...], scope: Scope, ctx: FileFacts) -> bool:

@@ -11,7 +11,7 @@ from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.frozen import is_switched
 from perflint.analysis.gradients.graph_of_loss import goes_through, graph_behind
-from perflint.analysis.gradients.module_sizes import holds_nothing
+from perflint.analysis.gradients.module_sizes import NETWORKS, holds_weights
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
@@ -24,7 +24,6 @@ _HARMLESS = frozenset(
 )
 #: What a class names that sees to gradients itself.
 _SEES_TO_GRADIENTS = frozenset("requires_grad requires_grad_ no_grad inference_mode detach set_grad_enabled".split())
-_NETWORKS = ("torchvision.models.",)
 
 
 class Untrained(NamedTuple):
@@ -52,7 +51,7 @@ def never_trained(backward: ast.Call, trained: set[str], ctx: FileFacts) -> list
             or ctx.kind(part.func).tag is not Tag.MODULE
         ):
             continue
-        if _has_open_weights(part, ctx) and not is_switched(part, ctx) and not holds_nothing(part, ctx):
+        if _has_open_weights(part, ctx) and not is_switched(part, ctx):
             made = _made(part.func, ctx)
             if made is not None:
                 first = found.get(ctx.text(part.func))
@@ -62,13 +61,17 @@ def never_trained(backward: ast.Call, trained: set[str], ctx: FileFacts) -> list
 
 
 def _has_open_weights(forward: ast.Call, ctx: FileFacts) -> bool:
-    """Whether the class is a plain module of the project that leaves its gradients as they are, or a known network."""
+    """Whether the class is a plain module of the project that has weights and does not switch their gradients, or a
+    known network.
+    """
     kind = ctx.kind(forward.func)
     if not kind.path:
-        return kind.qualified.startswith(_NETWORKS)
+        return kind.qualified.startswith(NETWORKS)
     summary = ctx.program.summaries.get(kind.path)
     facts = summary.classes.get(kind.qualified) if summary is not None else None
     if facts is None or [last_of(base) for base in facts.bases] != ["Module"]:
+        return False
+    if not holds_weights(kind.path, kind.qualified, ctx):
         return False
     nodes = class_of(Ref(CLASS, kind.path, kind.qualified), ctx)
     return bool(nodes) and not any(_SEES_TO_GRADIENTS & set(names_in(node)) for node, _ in nodes)
