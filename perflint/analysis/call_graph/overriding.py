@@ -18,6 +18,8 @@ class Overriding:
         self._resolver = resolver
         #: Of functions that are called, what stands in for them where they are abstract.
         self._stand_ins: dict[Scope, list[Scope]] = {}
+        #: By its name, the classes that define a method.
+        self._definers: dict[str, frozenset[tuple[str, str]]] = {}
 
     def forget(self) -> None:
         """All calls are connected."""
@@ -87,15 +89,24 @@ class Overriding:
         children = hierarchy.below(cls)
         if not children:
             return ()
-        definers = {
-            (scope.path, facts.in_class)
-            for scope, facts in self._resolver.nesting.by_name.get(method, ())
-            if facts.in_class
-        }
-        definers.difference_update([(base.path, base.name) for base in hierarchy.mro(cls)])
-        if not definers:
+        definers = self._defining(method)
+        own = {(base.path, base.name) for base in hierarchy.mro(cls)}
+        if definers <= own:
             return ()
-        return [child for child in children if any((base.path, base.name) in definers for base in hierarchy.mro(child))]
+        return [
+            child
+            for child in children
+            if any((at := (base.path, base.name)) in definers and at not in own for base in hierarchy.mro(child))
+        ]
+
+    def _defining(self, method: str) -> frozenset[tuple[str, str]]:
+        """The classes that define a method: of `forward`, each module of the program."""
+        known = self._definers.get(method)
+        if known is None:
+            named = self._resolver.nesting.by_name.get(method, ())
+            found = frozenset([(scope.path, facts.in_class) for scope, facts in named if facts.in_class])
+            known = self._definers[method] = found
+        return known
 
     def _inherits(self, child: Ref, cls: Ref, method: str) -> bool:
         """Whether a method of `cls` runs for instances of `child`: unchanged, or because the child's asks `super()`."""

@@ -15,6 +15,8 @@ from perflint.ir.summary import MODULE, SPREAD, CallFacts, ClassFacts, FunctionF
 
 #: Past so many calls that make objects of a class, one of them is taken to be open.
 _MOST = 40
+#: Of no more files all identifiers are kept as texts.
+_FEW_FILES = 1000
 #: What is asked of a class without making anything of it, or its bases.
 _ASKING = frozenset({"isinstance", "issubclass", "super", "hasattr"})
 #: What no run fulfils.
@@ -127,6 +129,8 @@ class Makings:
     def _mentions(self, name: str, path: str, cls: Ref) -> Iterator[str]:
         """The functions that stand in no other, and the module's own statements, in which a name stands."""
         summary = self._resolver.summaries[path]
+        if name not in self._identifiers.get(path, name):
+            return  # of most files this tells it at once
         for qualname, facts in summary.functions.items():
             if _is_among(name, facts.identifiers):
                 yield qualname
@@ -135,6 +139,12 @@ class Makings:
                 held = [item for item in summary.classes.values() if statement.line <= item.line <= statement.end_line]
                 if not held or not all(self._is_plain_body(item, path, cls) for item in held):
                     yield MODULE
+
+    @cached_property
+    def _identifiers(self) -> dict[str, str]:
+        """By file, all its identifiers, where there is room for them."""
+        summaries = self._resolver.summaries
+        return {path: one.identifiers() for path, one in summaries.items()} if len(summaries) <= _FEW_FILES else {}
 
     def _is_plain_body(self, facts: ClassFacts, path: str, cls: Ref) -> bool:
         """Whether the body of a class names another one only as its base, or as an annotation."""
