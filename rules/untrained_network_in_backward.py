@@ -10,7 +10,7 @@ from perflint.api.gradients import never_trained, trained_after
 
 
 class UntrainedNetworkInBackward(Rule):
-    """The backward pass computes weight gradients of a network that nothing trains and nobody has frozen.
+    """The backward pass computes weight gradients of a network that is neither trained nor frozen.
 
     What it does
 
@@ -19,8 +19,9 @@ class UntrainedNetworkInBackward(Rule):
 
     Why is this slow?
 
-    A parameter takes gradients unless it is told not to, also in `eval()`. The weight gradients cost about half of the
-    network's backward pass. They are added up in memory as large as the weights, and nothing ever reads or zeroes them.
+    A parameter takes gradients unless `requires_grad` is False, also in `eval()`. The weight gradients cost about half
+    of the network's backward pass. They are added up in memory as large as the weights, and nothing reads or zeroes
+    them.
 
     What to do
 
