@@ -33,7 +33,7 @@ from perflint.api.transfers import (
     is_pass,
     is_written_out,
 )
-from perflint.api.waits import costs_a_pass_little, emptied_by, finds_little, impact_at
+from perflint.api.waits import costs_a_pass_little, emptied_by, finds_little, impact_at, is_made_once_a_batch
 from perflint.api.words import short_text
 
 from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
@@ -128,7 +128,11 @@ class AllocThenTransfer(Rule):
         if hands_over(node, ctx) or beside_generation(node, ctx):
             return
         is_drained = emptied_by(node, ctx) is not None
-        if (function in _COPIES and is_drained) or costs_a_pass_little(node, ctx, is_drained=is_drained):
+        if (
+            is_made_once_a_batch(node, ctx)
+            or (function in _COPIES and is_drained)
+            or costs_a_pass_little(node, ctx, is_drained=is_drained)
+        ):
             return  # a few numbers, which nobody waits for
         yield self._found(Made(node, made, function), ctx)
 
@@ -167,6 +171,8 @@ class AllocThenTransfer(Rule):
             return
         data = copied_data(node, ctx)
         if data is None or PICTURES_FILE.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
+            return
+        if is_made_once_a_batch(node, ctx):
             return
         if costs_a_pass_little(node, ctx, is_drained=emptied_by(node, ctx) is not None):
             return

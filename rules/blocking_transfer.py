@@ -89,7 +89,8 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - Data other than a loader's batch behind a wait of the same step that stays, and batches of an evaluation.
+    - Data other than a loader's batch behind a wait of the same step that stays.
+    - Batches of an evaluation whose every step ends by reading its results.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 

@@ -48,7 +48,7 @@ class LoaderRebuiltInLoop(Rule):
     - One batch to inspect, outside loops.
     - Training on one fixed batch to debug.
     - Loaders that are rebuilt because their dataset or sampler changes (folds, a curriculum).
-    - Loaders without workers that are built once per epoch, and programs in which no loader has workers.
+    - Loaders without workers that are built once per epoch.
 
     Measured
 
@@ -78,20 +78,21 @@ class LoaderRebuiltInLoop(Rule):
         loop = next(iter(ctx.loops(node)), None)
         if not begins_often(node, source, loop, ctx):
             return
-        if ctx.program.whole.loads_without_workers:
-            return  # nothing has been prefetched
         confidence = loader_confidence(source, ctx) or confidence_by_use(node, source, ctx)
         if confidence is None:
             return
         often = ctx.heat(node).phrase if loop is None else "runs in every iteration"
         text = ctx.text(source)
+        # Without workers nothing has been prefetched: what is paid again is a new order of the samples.
+        alone = ctx.program.whole.loads_without_workers
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node)}` {often}: it restarts the loader and discards all prefetched batches.",
+            f"`{ctx.text(node)}` {often}: it restarts the loader"
+            + ("." if alone else " and discards all prefetched batches."),
             advice=f"Keep one iterator, `batches = iter({text})`, call `next(batches)`, and restart it at its end.",
             confidence=confidence,
-            impact=Impact.HIGH if ctx.mentions("num_workers") else Impact.MEDIUM,
+            impact=Impact.LOW if alone else Impact.HIGH if ctx.mentions("num_workers") else Impact.MEDIUM,
         )
 
     def _built_again(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:

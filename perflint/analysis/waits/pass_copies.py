@@ -1,4 +1,4 @@
-"""What copies to the device cost in passes that train nothing, which an epoch has few of beside what it trains with."""
+"""What copies to the device cost in passes that train nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from perflint.finding import Confidence
 
 
 def costs_a_pass_little(node: ast.AST, ctx: FileFacts, *, is_drained: bool) -> bool:
-    """Whether a copy belongs to a pass that trains nothing, which makes it once a batch, or has nothing queued there
-    (`is_drained`), or reads its result in any case.
+    """Whether a copy belongs to a pass that trains nothing, and has nothing queued there (`is_drained`) or reads its
+    result in any case: nobody waits for anything but the bytes.
     """
-    if not is_pass(node, ctx):
-        return False
-    is_repeated = runs_dozens_of_times(node, ctx) or ctx.program.runs_several_times(ctx.scope(node))
-    return not is_repeated or is_drained or waits_in_any_case(node, ctx)
+    return is_pass(node, ctx) and (is_drained or waits_in_any_case(node, ctx))
+
+
+def is_made_once_a_batch(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a pass that trains nothing makes something once for each of its batches, of which an epoch has few."""
+    return is_pass(node, ctx) and not (
+        runs_dozens_of_times(node, ctx) or ctx.program.runs_several_times(ctx.scope(node))
+    )
 
 
 def waits_in_any_case(node: ast.AST, ctx: FileFacts) -> bool:
