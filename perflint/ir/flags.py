@@ -39,6 +39,8 @@ class Flags(Expressions):
             return (asked_of_result(node.test, node.body, context, self.scope) or kind) if made is None else made
         flag = guards.flag_of(node.test, known) if kind == guards.PERIODIC else None
         begun = self.scope.begun_in(flag, context) if flag is not None else None
+        if kind == guards.PERIODIC and begun is None:
+            begun = self.scope.around_turns(node.test, context)
         return kind if begun is None else begun
 
     def keep_test(self, name: str, value: ast.expr) -> None:

@@ -126,6 +126,18 @@ class Growing:
             context = item.parent
         return False
 
+    def around_turns(self, test: ast.expr, context: int) -> int | None:
+        """The context around the innermost `for`, where `test` looks up what that counts in a collection: `if i in
+        self.skips` in `for i in range(n)` thins the turns of that loop alone, and what runs the loop is as hot as ever.
+        """
+        if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and type(test.ops[0]) is ast.In):
+            return None
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        if context < 0 or test.left.id not in self.loops[int(self.contexts[context].detail)].targets:
+            return None
+        return self.contexts[context].parent
+
     def counts_turns(self, test: ast.expr, context: int) -> bool:
         """Whether `test` compares what the innermost `for` around counts: `if i == 0` in `for i in range(n)`."""
         if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name):

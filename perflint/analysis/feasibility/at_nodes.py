@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.feasibility.feasible import Conditions, Feasibility
+from perflint.analysis.feasibility.stored_before import stored_before
 from perflint.analysis.file_facts import FileFacts
 from perflint.finding import Heat
 from perflint.ir.computed import expression
@@ -59,5 +60,5 @@ def _told(node: ast.AST, ctx: FileFacts) -> Conditions:
     return tuple([(test, truth) for test, truth in found if test is not None])
 
 
-def _expression(test: ast.expr, _: FileFacts) -> Value:
-    return expression(test)
+def _expression(test: ast.expr, ctx: FileFacts) -> Value:
+    return expression(stored_before(test, ctx) or test)

@@ -32,7 +32,7 @@ _ROLES = {
     "handler": "an event handler",
     "epoch": "a loop over epochs or configurations",
 }
-_SWITCH_WORDS = "runs only until its flag is switched back"
+_SWITCH_WORDS = "runs only until its flag is switched back, or in some turns of the loop"
 _HOW_OFTEN = {
     Heat.ONCE: "once for each fit, validation, test or prediction",
     Heat.EPOCH: "once for each epoch, or less often",
@@ -170,7 +170,11 @@ def _why_not_hotter(program: Program, scope: Scope, facts: FunctionFacts) -> Ite
     elif root is None and not edges:
         yield "No call of it was found outside tests, and no framework is known to call it."
     if scope in program.heatmap.cached:
-        yield "A decorator keeps its result: only the first call runs it."
+        yield (
+            "It makes a module: what runs often is taken to run modules, not to make them."
+            if facts.name == "__init__"
+            else "A decorator keeps its result: only the first call runs it."
+        )
     for caller, call, reached in islice(hot_calls_that_may_run(program, scope), _MOST_CALLERS):
         which = "it" if reached == scope else f"`{display_name(reached.function)}`, which comes to call it"
         yield (
