@@ -138,11 +138,14 @@ def test_classes_that_share_a_base_without_the_method_are_no_family() -> None:
     assert program.heat(Scope("hooks.py", "A.on_train_step")) is Heat.ONCE
 
 
-def test_a_family_is_followed_only_where_a_loop_runs_one_after_another() -> None:
-    hooks = "class Hook:\n    def on_train_step(self): ...\nclass A(Hook):\n    def on_train_step(self): ...\n"
-    main = "for batch in loader:\n    loss.backward()\n    hook.on_train_step()\n"
-    program = program_of(hooks=hooks, main=main)
-    assert program.heat(Scope("hooks.py", "A.on_train_step")) is Heat.ONCE
+def test_a_family_is_followed_by_a_name_that_says_much() -> None:
+    hooks = "class Hook:\n    def {0}(self): ...\nclass A(Hook):\n    def {0}(self): ...\n"
+    main = "for batch in loader:\n    loss.backward()\n    hook.{0}()\n"
+    heats = []
+    for name in ("on_train_step", "advance"):
+        program = program_of(hooks=hooks.format(name), main=main.format(name))
+        heats.append(program.heat(Scope("hooks.py", f"A.{name}")))
+    assert heats == [Heat.STEP, Heat.ONCE]
 
 
 @pytest.mark.parametrize(
