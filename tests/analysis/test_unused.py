@@ -446,3 +446,27 @@ def test_what_is_imported_by_computed_names_has_nothing_followed_again(monkeypat
     # Once from all that is run, and once from what trains.
     assert followed
     assert max(Counter(followed).values()) <= 2
+
+
+def test_a_program_that_is_run_where_it_stands_says_which_methods_of_others_it_runs() -> None:
+    learner = (
+        "class Learner:\n    def __init__(self, loader, model, optimizer):\n"
+        "        self.loader, self.model, self.optimizer = loader, model, optimizer\n"
+        "    def fit(self):\n        self.through()\n"
+        "    def find_rate(self):\n        self.rising()\n"
+        "    def infer(self, x):\n        return self.model(x)\n"
+    )
+    for name in ("through", "rising"):
+        learner += (
+            f"    def {name}(self):\n        for x in self.loader:\n            self.model(x).sum().backward()\n"
+            f"            self.optimizer.step()\n            noted_{name}(x)\n"
+        )
+    learner += "def noted_through(x): ...\ndef noted_rising(x): ...\n"
+    linked = program(
+        learner=learner,
+        train="from learner import Learner\ndef main():\n    Learner(None, None, None).fit()\n\n"
+        "if __name__ == '__main__':\n    main()\n",
+        look="from learner import Learner\n\nif __name__ == '__main__':\n"
+        "    print(Learner(None, None, None).infer(None))\n",
+    )
+    assert heats(linked, "noted_through", "noted_rising") == ["step", "once"]

@@ -224,7 +224,10 @@ class Unused:
         if path.startswith(self._installed):
             entries = [(path, name) for name in own if not name.startswith("_")]
         elif not (is_guarded or is_imported or path.endswith("__init__.py")):
-            entries = [node for node in self._references.names_of(path) if self._may_be_run(*node)]
+            # What is run by itself says how it uses what others have.
+            used = file.statements | (guarded or _NOTHING)
+            names = self._references.names_of(path)
+            entries = [node for node in names if (node[0] == path or node[1] not in used) and self._may_be_run(*node)]
         for home, name in entries:
             yield home, name
             for base in self._family(home, name) if name in self._file(home).methods else ():
