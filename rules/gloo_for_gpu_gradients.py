@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Impact, Phase, Rule
-from perflint.api.processes import gloo_backend, is_chosen, reduces_on_gpus
+from perflint.api.processes import gloo_backend, is_chosen
 
 
 class GlooForGpuGradients(Rule):
@@ -55,7 +55,7 @@ class GlooForGpuGradients(Rule):
             return
         if ctx.phase(node).phase is Phase.TEST:
             return
-        if is_chosen(node, ctx) or not reduces_on_gpus(ctx.program):
+        if is_chosen(node, ctx) or not ctx.program.whole.reduces_on_gpus:
             return
         yield self.finding(
             node,

@@ -15,6 +15,7 @@ from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.evidence import last_name
 from perflint.analysis.gradients.parameter_counts import ParameterCounts
+from perflint.analysis.gradients.processes import process_groups, reduces_on_gpus
 from perflint.analysis.names.module_writes import ModuleWrites
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.finding import Heat
@@ -84,6 +85,16 @@ class Whole:
             return True
         texts = (f" {summary.texts} " for summary in program.summaries.values())
         return any(f" {name} " in text for text in texts for name in GENERATE_METHODS)
+
+    @cached_property
+    def process_groups(self) -> int:
+        """How many calls, outside tests, set up a group of processes."""
+        return process_groups(self._program)
+
+    @cached_property
+    def reduces_on_gpus(self) -> bool:
+        """Whether a module is wrapped for the device of each process."""
+        return reduces_on_gpus(self._program)
 
     def passes(self, names: tuple[str, ...]) -> bool:
         """Whether any call of the program passes one of these keywords, other than as False or None."""

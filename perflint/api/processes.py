@@ -11,7 +11,7 @@ from perflint.analysis.gradients.data_parallel import (
     is_offered,
     trains_wrapped,
 )
-from perflint.analysis.gradients.process_groups import gloo_backend, is_chosen, reduces_on_gpus
+from perflint.analysis.gradients.process_groups import gloo_backend, is_chosen
 from perflint.analysis.gradients.reductions import minds_reductions, no_sync_around_backward_only
 from perflint.analysis.gradients.under_ddp import trains_under_ddp
 from perflint.analysis.gradients.unused_parts import hands_to_others, leaves_out_parts
@@ -33,7 +33,6 @@ __all__ = [
     "loop_over_values",
     "minds_reductions",
     "no_sync_around_backward_only",
-    "reduces_on_gpus",
     "row_of_collectives",
     "trains_under_ddp",
     "trains_wrapped",

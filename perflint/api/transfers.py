@@ -5,6 +5,7 @@ from __future__ import annotations
 from perflint.analysis.transfers.copy_blocks import first_of_each_block
 from perflint.analysis.transfers.data_copies import DataCopy, data_copy_at
 from perflint.analysis.transfers.destinations import goes_to_accelerator, type_of
+from perflint.analysis.transfers.host_casts import cast_before
 from perflint.analysis.transfers.host_copies import (
     MOVES,
     Copy,
@@ -45,6 +46,7 @@ __all__ = [
     "aligns",
     "are_small",
     "asks_not_to_block",
+    "cast_before",
     "comes_and_goes",
     "constructor",
     "copied_before",

@@ -8,7 +8,7 @@ from perflint.api import Context, Fix, Provenance, Tag, is_from
 from perflint.api.invariants import is_number, is_step_constant, single
 from perflint.api.transfers import Copy, DataCopy, What, sized_type
 
-from .copy_fixes import copied_without_waiting
+from .copy_fixes import cast_of_batch, copied_without_waiting
 from .filled import filled_on_device, filled_text
 
 
@@ -24,6 +24,8 @@ def advice_for_copy(copy: Copy, ctx: Context) -> str:
         return f"Create it on the device: `torch.empty(sizes, dtype={sizes}, device=...)`."
     if (work := _computed_by(copy, ctx)) is not None:
         return f"Move what it is computed from to the device, and call `{work}` there."
+    if (cast := cast_of_batch(copy, ctx)) is not None:
+        return f"Cast `{cast}` in the dataset, or on the device after the copy: what a cast makes is not pinned."
     text = ctx.text(copy.call)
     call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
     if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):

@@ -21,7 +21,7 @@ from perflint.api import (
     ways_in,
 )
 from perflint.api.aliases import changes_later, unread
-from perflint.api.transfers import Copy
+from perflint.api.transfers import Copy, cast_before
 
 #: Types to which the host and the device convert alike; integers cut what is out of their range each in its own way.
 _ALIKE = frozenset(
@@ -32,8 +32,17 @@ _ALIKE_CLASSES = frozenset(f"torch.cuda.{name}Tensor" for name in "Bool Half BFl
 _STREAMS = ("Stream", "ExternalStream", "set_stream")
 
 
-def without_waiting(copy: Copy, ctx: Context) -> Fix:
-    """`non_blocking=True`: safe where that is proven."""
+def cast_of_batch(copy: Copy, ctx: Context) -> str | None:
+    """What of a loader's batch is cast on the host before it is copied, as it is written."""
+    if not is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
+        return None
+    return cast_before(copy.moved, ctx)
+
+
+def without_waiting(copy: Copy, ctx: Context) -> Fix | None:
+    """`non_blocking=True`: safe where that is proven. It does nothing for what a cast has made on the host."""
+    if cast_of_batch(copy, ctx) is not None:
+        return None
     reason = why_unsafe(copy, ctx)
     return Fix(
         "Copy without blocking",

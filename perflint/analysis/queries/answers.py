@@ -210,6 +210,8 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "data_sets": (),
     "makes_data_sets_in_memory": (),
     "loads_without_workers": (),
+    "process_groups": (),
+    "reduces_on_gpus": (),
     "pins_itself": (),
     "is_method_called_without_grad": (_plain,),
     "given": (_plain,),
