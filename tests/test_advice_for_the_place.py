@@ -395,3 +395,10 @@ def test_a_range_beside_another_index_of_places_is_no_slice(
     (one,) = found(text, "TPL114", tmp_path, monkeypatch)
 
     assert advised in one.advice
+
+
+def test_what_a_cast_makes_of_a_batch_is_not_said_to_be_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = STEP.replace("x = model(images.cuda(non_blocking=True))", "x = model(images.float().cuda())")
+    [finding] = found(text.format(body="", above=""), "TPL101", tmp_path, monkeypatch)
+    assert "what a cast makes is not pinned" in finding.advice
+    assert finding.fix is None

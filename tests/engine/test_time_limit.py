@@ -20,7 +20,7 @@ from perflint.cli.app import run as command_line
 from perflint.engine import parallel
 from perflint.finding import Finding, Impact, Report
 from perflint.ir.sharing import Sharing
-from perflint.ir.summary import MODULE, Summary
+from perflint.ir.summary import Summary
 from perflint.project.discovery import discover
 from perflint.project.settings import Settings, load_settings
 from perflint.rule_api.context import Context
@@ -246,9 +246,10 @@ def test_a_slow_survey_costs_one_file(project: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_a_slow_file_had_begun_to_ask_is_answered_anew(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that was being worked out when the time was over must not stand as half of one."""
-    (project / "train_0.py").write_text("import gc\n\ncollect = gc.collect\n\n\ndef clean():\n    collect()\n")
+    text = "import gc\n\n\ndef clean(collect):\n    collect()\n\n\nclean(gc.collect)\n"
+    (project / "train_0.py").write_text(text)
     analysis = engine.Run(discover(["."], Settings()), engine.Options(Settings(), [], cache=False), {})
-    program, scope = analysis.program(), Scope("train_0.py", MODULE)
+    program, scope = analysis.program(), Scope("train_0.py", "clean")
     program.resolver.forget()
     whole = program.refs("collect", scope)
     program.abandon()
@@ -256,7 +257,7 @@ def test_what_a_slow_file_had_begun_to_ask_is_answered_anew(project: Path, monke
     def ended(*_: object) -> Refs:
         raise OverTimeError
 
-    monkeypatch.setattr(program.resolver, "_path", ended)
+    monkeypatch.setattr(program.resolver, "_look_up", ended)
     with pytest.raises(OverTimeError):
         program.refs("collect", scope)
     monkeypatch.undo()

@@ -29,7 +29,7 @@ def split(text: str, name: str = "main") -> Split | None:
     if any(isinstance(part, ast.Global) for part in ast.walk(module)) or "__file__" in text:
         return None
     lines = text.split("\n")
-    imports = [item for item in module.body if isinstance(item, _IMPORTS)]
+    imports = [item for item in module.body if _only_imports(item)]
     imported = {each for item in imports for each in _bound(item)}
     folders = {each: f"of_{each.lower()}" if each in defined else "program" for each in bound if each not in imported}
     homes = {each: f"{folder}/{name}" for each, folder in folders.items()}
@@ -70,8 +70,18 @@ def _write(
     found.lines[path] = [0, *numbers]
 
 
+def _only_imports(item: ast.stmt) -> bool:
+    """Whether a statement imports and does nothing else: also one thing, and another where that is not there."""
+    if isinstance(item, ast.Try):
+        parts = [*item.body, *(part for handler in item.handlers for part in handler.body)]
+        return not (item.orelse or item.finalbody) and all(isinstance(part, _IMPORTS) for part in parts)
+    return isinstance(item, _IMPORTS)
+
+
 def _bound(item: ast.stmt) -> list[str]:
     """The names that a statement of a module binds."""
+    if isinstance(item, ast.Try) and _only_imports(item):
+        return sorted({name for part in item.body for name in _bound(part)})
     if isinstance(item, _DEFINED):
         return [item.name]
     if isinstance(item, _IMPORTS):

@@ -102,6 +102,7 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL609-row-by-row-decode/shown_as_it_comes",
     ),
     "how much there is of something, and how long it goes on": (
+        "TPL617-projection-in-recurrence/ways_to_apply",
         "TPL115-pad-to-max-length/short_questions",
         "TPL201-sync-in-hot-loop/around_the_decoding",
         "TPL201-sync-in-hot-loop/search_on_the_host",
@@ -120,6 +121,7 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL603-python-loop-over-tensor/once_a_text_is_decoded",
     ),
     "what a turn of a loop is": (
+        "TPL603-python-loop-over-tensor/sums_and_lists_of_rows",
         "TPL201-sync-in-hot-loop/first_turn_of_an_inner_loop",
         "TPL201-sync-in-hot-loop/read_once_in_a_while",
         "TPL203-tensor-formatting/only_when_asked_for",
