@@ -34,7 +34,7 @@ from perflint.analysis.waits.numbers import (
     stored_on_host,
 )
 from perflint.analysis.waits.options import is_option_for
-from perflint.analysis.waits.pass_copies import costs_a_pass_little, is_made_once_a_batch, waits_in_any_case
+from perflint.analysis.waits.pass_copies import costs_a_pass_little, waits_in_any_case
 from perflint.analysis.waits.protected import meets_for_files, protects_data
 from perflint.analysis.waits.reads import (
     READ_NAMES,
@@ -113,7 +113,6 @@ __all__ = [
     "is_exceptional",
     "is_fill_value",
     "is_formatter",
-    "is_made_once_a_batch",
     "is_measurement",
     "is_option_for",
     "is_read_next",

@@ -34,7 +34,7 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     if works and is_narrow:
         return None
     if works and rank is None and _runs_seldom(loop, ctx):
-        return None  # a few iterations' results, or one number for each item: nothing tells
+        return Impact.LOW  # a few iterations' results, or one number for each item: nothing tells
     return Impact.MEDIUM if works or is_narrow else Impact.HIGH
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.frequency.many_turns import runs_dozens_of_times
 from perflint.analysis.transfers.host_copies import is_pass
 from perflint.analysis.waits.cost import is_waited_for_next
 from perflint.finding import Confidence
@@ -16,13 +15,6 @@ def costs_a_pass_little(node: ast.AST, ctx: FileFacts, *, is_drained: bool) -> b
     result in any case: nobody waits for anything but the bytes.
     """
     return is_pass(node, ctx) and (is_drained or waits_in_any_case(node, ctx))
-
-
-def is_made_once_a_batch(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether a pass that trains nothing makes something once for each of its batches, of which an epoch has few."""
-    return is_pass(node, ctx) and not (
-        runs_dozens_of_times(node, ctx) or ctx.program.runs_several_times(ctx.scope(node))
-    )
 
 
 def waits_in_any_case(node: ast.AST, ctx: FileFacts) -> bool:
