@@ -49,12 +49,11 @@ class ItemMadeTwice(Rule):
     code, name = "TPL118", "item-made-twice"
     impact = Impact.HIGH
     listens = (Nodes(ast.Subscript),)
+    at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Subscript)
         if not isinstance(node.value, (ast.Name, ast.Attribute)):
-            return
-        if not (ctx.tree.loops_around(node) or _is_in_comprehension(node, ctx) or ctx.heat(node) >= Heat.STEP):
             return
         before = earlier_reads(node, ctx)
         if not before:
@@ -68,10 +67,3 @@ class ItemMadeTwice(Rule):
             impact=Impact.MEDIUM if ctx.role(node) == "data" else Impact.HIGH,
             related=(ctx.hop(before[0], "made here"),),
         )
-
-
-def _is_in_comprehension(node: ast.AST, ctx: Context) -> bool:
-    return any(
-        isinstance(outer, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp))
-        for outer in ctx.tree.expressions_around(node)
-    )

@@ -345,24 +345,32 @@ class Whole:
         """What options called `name`, on the command line or as fields of dataclasses, are unless told otherwise: those
         of one file where it has any, else those of all files. None is for what is not written as a literal.
         """
-        own = tuple(self._option_defaults(name, path))
-        if own:
-            return own
-        return tuple(default for other in self._program.summaries for default in self._option_defaults(name, other))
+        found = self._option_defaults.get(name, {})
+        return tuple(found.get(path) or [default for defaults in found.values() for default in defaults])
 
-    def _option_defaults(self, name: str, path: str) -> Iterator[object]:
-        for cls in self._program.summaries[path].classes.values():
-            # A field of a dataclass of settings.
-            if name in cls.annotations and cls.decorators:
-                yield from (value[2] if value[0] == "const" else None for value, _ in cls.attributes.get(name, ()))
-        for facts in self._program.summaries[path].functions.values():
-            for call in facts.calls:
-                if not (isinstance(call.func, str) and call.func.endswith("add_argument")):
-                    continue
-                names = [item[2] for item in call.args if isinstance(item, tuple) and item[0] == "const"]
-                if any(isinstance(item, str) and item.lstrip("-").replace("-", "_") == name for item in names):
-                    given = dict(call.keywords).get("default")
-                    yield given[2] if isinstance(given, tuple) and given[0] == "const" else None
+    @cached_property
+    def _option_defaults(self) -> dict[str, dict[str, list[object]]]:
+        """By option and file."""
+        found: dict[str, dict[str, list[object]]] = {}
+        for path, summary in self._program.summaries.items():
+            for name, default in _options_of(summary):
+                found.setdefault(name, {}).setdefault(path, []).append(default)
+        return found
+
+
+def _options_of(summary: Summary) -> Iterator[tuple[str, object]]:
+    """The options of a file, by name, with what they are by default: first fields of dataclasses of settings."""
+    for cls in summary.classes.values():
+        for name in cls.annotations if cls.decorators else ():
+            yield from ((name, value[2] if value[0] == "const" else None) for value, _ in cls.attributes.get(name, ()))
+    for facts in summary.functions.values():
+        for call in facts.calls:
+            if not (isinstance(call.func, str) and call.func.endswith("add_argument")):
+                continue
+            given = dict(call.keywords).get("default")
+            texts = [item[2] for item in call.args if isinstance(item, tuple) and item[0] == "const"]
+            for name in {item.lstrip("-").replace("-", "_") for item in texts if isinstance(item, str)}:
+                yield name, given[2] if isinstance(given, tuple) and given[0] == "const" else None
 
 
 def _calls(path: str, summary: Summary) -> Iterator[tuple[Scope, CallFacts]]:
