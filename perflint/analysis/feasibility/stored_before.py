@@ -22,10 +22,9 @@ def stored_before(test: ast.expr, ctx: FileFacts) -> ast.Constant | None:
     stores = ctx.once(_stores, scope).get(ctx.text(test), [])
     if len(stores) != 1 or not isinstance(scope, FUNCTIONS) or not isinstance(stores[0].value, ast.Constant):
         return None
-    owner, target = test.value, stores[0].targets[0]
-    assert isinstance(target, ast.Attribute)
-    flow = ctx.inference.flow
-    same = isinstance(target.value, ast.Name) and flow.definitions(target.value) == flow.definitions(owner)
+    flow, known = ctx.inference.flow, ctx.inference.flow.definitions(test.value)
+    owners = [target.value for target in stores[0].targets if isinstance(target, ast.Attribute)]
+    same = all(isinstance(owner, ast.Name) and flow.definitions(owner) == known for owner in owners)
     runs_first = ctx.control_flow(test).dominates(stores[0], ctx.tree.statement_of(test))
     return stores[0].value if same and runs_first else None
 
