@@ -49,6 +49,7 @@ class UnbatchedOptimizer(Rule):
     Not reported
 
     - Programs that use no accelerator or train nothing, and optimizers of a few tensors.
+    - Projects that support a torch without the option: 2.0 for `fused`, 2.2 for `capturable` of ASGD.
 
     Known limitations
 
@@ -85,14 +86,14 @@ class UnbatchedOptimizer(Rule):
         if is_over_few_tensors(argument(node, 0, "params")):
             return
         name = ctx.text(node.func)
-        if not reads:
+        if not reads and (ctx.torch_version or _FUSED) >= _FUSED:
             yield self.finding(
                 node,
                 ctx,
                 f"`{name}` launches seven operations or more for each parameter in every step.",
                 advice="Use `torch.optim.AdamW(..., fused=True)` with the same `weight_decay`: its default is 0.01.",
             )
-        elif not _is_on(keyword(node, "capturable")) and (ctx.torch_version or _SINCE) >= _SINCE:
+        elif reads and not _is_on(keyword(node, "capturable")) and (ctx.torch_version or _SINCE) >= _SINCE:
             yield self.finding(
                 node,
                 ctx,
@@ -101,6 +102,8 @@ class UnbatchedOptimizer(Rule):
             )
 
 
+#: `torch.optim.AdamW(fused=True)` is there since this version.
+_FUSED = (2, 0)
 #: In this version the option came, and the counters have been on the device since.
 _SINCE = (2, 2)
 
