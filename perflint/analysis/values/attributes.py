@@ -23,6 +23,7 @@ from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.ranks import SCALAR
 from perflint.analysis.values.record_classes import field
 from perflint.analysis.values.records import named_item
+from perflint.analysis.values.scattering import unwrapped
 from perflint.finding import Confidence
 from perflint.torch_model import frameworks, modules, tensors, wrappers
 from perflint.torch_model.devices import DEVICE_ATTRIBUTES
@@ -99,7 +100,7 @@ def _part_attribute(receiver: Kind, name: str) -> Kind:
 
 def _module_attribute(receiver: Kind, name: str) -> Kind:
     if name in wrappers.WRAPPED_ATTRIBUTES:
-        return receiver
+        return unwrapped(receiver)
     if name in ("weight", "bias"):
         return tensor(receiver.place, device=receiver.device, requires_grad=True, origin=Origin(Provenance.PARAMETER))
     if name in DEVICE_ATTRIBUTES:

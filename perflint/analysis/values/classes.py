@@ -26,6 +26,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.placing import placed, put_module
+from perflint.analysis.values.scattering import unwrapped
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name
 from perflint.ir.summary import MODULE, Value
@@ -277,7 +278,7 @@ class Classes:
         if below is not None:
             return below
         if base.tag is Tag.MODULE and name in wrappers.WRAPPED_ATTRIBUTES:
-            return base
+            return unwrapped(base)
         if base.tag is Tag.CLASS and name in modules.FACTORY_METHODS and self.library_bases(cls):
             return base  # `Encoder.from_pretrained(path)` makes one, as calling the class does
         if name == "__class__" and base.tag is not Tag.CLASS:

@@ -26,6 +26,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import iterate, part_of, rank_of
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.ranks import broadcast
+from perflint.analysis.values.scattering import handed_back
 from perflint.finding import Confidence
 from perflint.torch_model import arrays, devices, graphs, loaders, modules, tensors, wrappers
 from perflint.torch_model.distributed import COLLECTIVES
@@ -61,7 +62,7 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
     """
     name = canonical(dotted)
     if name in wrappers.IDENTITIES:
-        return _handed_back(name, arguments.at(wrappers.IDENTITIES[name]))
+        return handed_back(name, arguments)
     if name in wrappers.HANDED_BACK:
         return _handed_in_a_tuple(name, arguments)
     if name.startswith("torch."):
@@ -363,14 +364,6 @@ def _handed_in_a_tuple(name: str, arguments: Arguments) -> Kind:
         if len(known) == 1 and name not in wrappers.ALWAYS_SEVERAL
         else sequence(items=[kind or UNKNOWN for kind in kinds])
     )
-
-
-def _handed_back(name: str, inner: Kind | None) -> Kind:
-    if inner is None:
-        return UNKNOWN
-    if name == "copy.deepcopy":
-        return inner.but(fresh=True) if inner.known else UNKNOWN
-    return inner
 
 
 def _data(name: str, arguments: Arguments) -> Kind | None:

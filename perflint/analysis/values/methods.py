@@ -28,6 +28,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.scattering import is_scattering
 from perflint.finding import Confidence
 from perflint.torch_model import arrays, frameworks, modules, tensors, wrappers
 from perflint.torch_model.names import canonical, last
@@ -94,6 +95,10 @@ def module_result(module: Kind, arguments: Arguments) -> Kind:
     return Kind(Tag.OUTPUT, place, device=device, requires_grad=True, certainty=Confidence.MEDIUM, origin=origin)
 
 
+#: Modules that take their inputs to a device where there is one.
+_TAKING = (Provenance.MOVE, Provenance.SCATTERED)
+
+
 def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None]:
     """Where a module's results are: with its parameters, or with its inputs where that is all that is known."""
     if module.place.is_accelerator and module.place is not Place.MODULE:
@@ -104,7 +109,11 @@ def result_place(module: Kind, inputs: list[Kind]) -> tuple[Place, Device | None
         place = given.pop() if len(given) == 1 else place
     if place is Place.UNKNOWN or (place is Place.HOST and module.place is Place.MODULE):
         return module.place, module.device
-    if place is Place.HOST and module.place is Place.UNKNOWN and is_from(module.origin, Provenance.MOVE):
+    if (
+        place is Place.HOST
+        and module.place is Place.UNKNOWN
+        and is_from(module.origin, Provenance.MOVE, Provenance.SCATTERED)
+    ):
         # `if args.cuda: net = net.cuda()`: where there is a device, it is the module that takes its inputs there.
         return Place.TARGET, Device.MAYBE
     return place, device
@@ -244,7 +253,8 @@ def _sequence(call: _MethodCall) -> Kind:
 
 def _module(call: _MethodCall) -> Kind:
     if call.name in ("to", "cuda", "cpu", "xpu"):
-        return transfers.transfer(call.receiver, call.name, call.arguments, call.written).but(fresh=False)
+        moved = transfers.transfer(call.receiver, call.name, call.arguments, call.written).but(fresh=False)
+        return moved.but(origin=call.receiver.origin) if is_scattering(call.receiver) else moved
     if call.name in wrappers.MODULE_CHAIN:
         return call.receiver
     if call.name == "forward":

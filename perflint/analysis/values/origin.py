@@ -43,6 +43,9 @@ class Provenance(enum.IntEnum):
     USE = 18
     #: A method of it that only tensors have, and nothing else; `name` is the method.
     METHOD = 19
+    #: Of a module: a wrapper around it moves what it is called with (`DataParallel`). Where it is used bare as well,
+    #: having been moved to the device by itself, this is not kept.
+    SCATTERED = 20
 
 
 class Origin(NamedTuple):

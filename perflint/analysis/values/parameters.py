@@ -36,6 +36,7 @@ from perflint.analysis.values.mapped import Mapping
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
+from perflint.analysis.values.scattering import is_scattering, moves_itself, scattered
 from perflint.analysis.values.tensor_uses import TensorUses
 from perflint.analysis.values.used_as import UsedAs
 from perflint.analysis.values.written_calls import WrittenCalls, argument_of, called_name
@@ -68,7 +69,7 @@ class Parameters:
         self._known: dict[int, Kind] = {}
         self.used_as = UsedAs(inference)
         self.uses = TensorUses(inference)
-        self._calls = WrittenCalls(inference)
+        self.written = WrittenCalls(inference)
         self._forwards = ForwardMethods(inference, classes)
         self.mapping = Mapping(inference)
 
@@ -109,9 +110,8 @@ class Parameters:
             )
             return self._refined(batch, self._annotated(argument))
         if cls is not None:
-            place = (
-                [*args.posonlyargs, *args.args].index(argument) if argument in [*args.posonlyargs, *args.args] else -1
-            )
+            ordered = _ordered(function)
+            place = ordered.index(argument) if argument in ordered else -1
             if place == 0 and not _decorated(function, "staticmethod"):
                 return self._receiver(function, cls)
             hooked = self._from_hook(function, cls, place)
@@ -137,11 +137,8 @@ class Parameters:
             if edge.stands_in or edge.callback or edge.index < 0:
                 continue
             facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-            other = self.inference.at(edge.caller.path)
-            places = range(first, len(facts.args))
-            given += (
-                [other.parameters.argument_at(edge, "", place) or UNKNOWN for place in places] if other else [UNKNOWN]
-            )
+            other, places = self.inference.at(edge.caller.path), range(first, len(facts.args))
+            given += [other.parameters.argument_at(edge, "", at) or UNKNOWN for at in places] if other else [UNKNOWN]
         found = join(given) if given and all(kind.is_tensor for kind in given) else UNKNOWN
         if not found.is_tensor:
             return UNKNOWN
@@ -275,7 +272,7 @@ class Parameters:
         if edge.callback or edge.index < 0:
             return False
         facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        names = [item.arg for item in _ordered(function)]
         place = names.index(name) if name in names else len(names)
         return len(facts.args) <= place and not any(key in ("", name) for key, _ in facts.keywords)
 
@@ -402,19 +399,24 @@ class Parameters:
         says which; None where it does not.
         """
         other, place = self.inference.at(edge.caller.path), self.place_of(function, name)
-        return UNKNOWN if other is None else other.parameters.argument_at(edge, name, place, frame)
+        found = UNKNOWN if other is None else other.parameters.argument_at(edge, name, place, frame)
+        if function.name == "forward" and other is not None and found is not None and not moves_itself(function, name):
+            call = other.parameters.written.of(edge)
+            moved = scattered(found)
+            if call is not None and moved != found and is_scattering(other.eval(call.func, frame)):
+                return moved
+        return found
 
     def place_of(self, function: FunctionNode, name: str) -> int:
         """The position by which a parameter is passed; negative where it has none."""
-        names = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
-        cls = class_around(function, self.inference)
+        cls, names = class_around(function, self.inference), [item.arg for item in _ordered(function)]
         if cls is not None and (not _decorated(function, "staticmethod") or self._forwards.is_autograd(function, cls)):
             names = names[1:]
         return names.index(name) if name in names else -1
 
     def argument_at(self, edge: Edge, name: str, place: int, frame: Frame | None = None) -> Kind | None:
         """What a call of this file passes by a name, or at a place that is not negative; None where it does not."""
-        call = self._calls.of(edge)
+        call = self.written.of(edge)
         if call is None:
             return UNKNOWN
         node = argument_of(call, name, place)
@@ -424,7 +426,7 @@ class Parameters:
 
     def node_at(self, edge: Edge, name: str, place: int) -> ast.expr | None:
         """The same as it is written; None where that is not plain to see."""
-        call = self._calls.of(edge)
+        call = self.written.of(edge)
         node = argument_of(call, name, place) if call is not None else None
         return None if isinstance(node, ast.Starred) else node
 
@@ -480,6 +482,11 @@ def _lies_with(kind: Kind, found: Kind) -> bool:
     if not found.is_tensor or kind.place is Place.UNKNOWN:
         return False
     return kind.place is found.place or (kind.on_accelerator and found.on_accelerator)
+
+
+def _ordered(function: FunctionNode) -> list[ast.arg]:
+    """The parameters that have a position."""
+    return [*function.args.posonlyargs, *function.args.args]
 
 
 def _decorators(function: FunctionNode) -> list[ast.expr]:
