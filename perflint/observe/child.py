@@ -81,6 +81,7 @@ def _run(order: Order) -> int:
     from perflint.errors import PerflintError
     from perflint.observe import stubs
     from perflint.observe.document import write
+    from perflint.observe.interrupts import raise_in_the_program
     from perflint.observe.recording.recorder import EnoughError
     from perflint.observe.recording.session import Wanted, observing
 
@@ -104,6 +105,7 @@ def _run(order: Order) -> int:
             watch = _Watch(order, lambda ended: write(session.observation(ended), Path(order.result)))
             watch.recorder = session.recorder
             watch.start()
+            raise_in_the_program()
             code, ended = _ended_by(lambda: _start(order, session))
             watch.stop()
             ended = watch.reason or ended

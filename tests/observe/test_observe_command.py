@@ -253,7 +253,7 @@ def test_interrupt_ends_the_program_and_reports_what_was_seen(tmp_path: Path) ->
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-    assert process.returncode == 130
+    assert process.returncode == 130, complained
     assert "Traceback" not in complained
     assert "train.py:11" in said
     found = json.loads((tmp_path / "seen.json").read_text())
