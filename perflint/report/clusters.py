@@ -24,14 +24,15 @@ def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
     """Findings by defect, in the order of the first ones.
 
     One defect is what a rule finds in one block (`Finding.block`), in one line, or says in the same words by the same
-    route at several places: in two branches, or at the same call; and what it finds in copies of one file. Either all
-    of them carry a fix of the same kind or none does, and what an observed run says about all of them is the same. So
-    is a loop with the read that it names as its cause, which another rule finds, and a wait that costs nothing behind
-    that of another rule, or of another file.
+    route of the same code at several places: in two branches, or at the same call; and what it finds in copies of one
+    file. Words that quote no code are the same for any code: six loaders are six defects. Either all of them carry a
+    fix of the same kind or none does, and what an observed run says about all of them is the same. So is a loop with
+    the read that it names as its cause, which another rule finds, and a wait that costs nothing behind that of another
+    rule, or of another file.
     """
     blocks = _blocks(findings)
     groups = _joined(findings, _by([[one] for one in findings], lambda one: blocks.get(id(one), one.block)))
-    groups = _joined(findings, _by(groups, _words))
+    groups = _joined(findings, _by(groups, lambda one: _words(one) if "`" in one.message else None))
     groups = _joined(findings, _by(groups, lambda one: (one.span.line, one.route, one.heat)))
     groups = _joined(findings, _behind_others(_with_causes(groups)))
     return _joined(findings, _by(groups, copies.in_files([group[0] for group in groups]), anywhere=True))
@@ -39,10 +40,11 @@ def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
 
 def neighbours(findings: Sequence[Finding], groups: Sequence[Group], copies: Copies) -> list[Group]:
     """Groups with those joined that a reader takes for one: of one rule in neighbouring lines that run equally often by
-    one route, of two rules at one expression, or in copies of one function. In the order of `findings`, which are the
-    first ones of the groups.
+    one route, of two rules at one expression, said in the same words, or in copies of one function. In the order of
+    `findings`, which are the first ones of the groups.
     """
-    near = _joined(findings, _near(groups))
+    same = _joined(findings, _by(groups, _words))
+    near = _joined(findings, _near(same))
     return _joined(findings, _by(near, copies.in_functions, anywhere=True))
 
 

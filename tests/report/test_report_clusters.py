@@ -12,7 +12,8 @@ from perflint.report import FORMATS
 
 def read(line: int, name: str, **changes: object) -> Finding:
     base = dataclasses.replace(SYNC, span=Span(line, 5, line, 15), fix=None, related=())
-    return dataclasses.replace(base, message=f"`{name}.item()` synchronizes.", **changes)  # type: ignore[arg-type]
+    base = dataclasses.replace(base, message=f"`{name}.item()` synchronizes.")
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
 
 
 def concise(*findings: Finding) -> list[str]:
@@ -101,6 +102,15 @@ def test_what_is_said_in_the_same_words_in_two_branches_is_one_finding() -> None
     report = Report((read(5, "a", route=route), read(40, "a", route=route)), (), 1, {"train.py": TRAIN})
     (found,) = json.loads(shown(report, "json"))["findings"]
     assert [hop["line"] for hop in found["related"]] == [40]
+
+
+def test_words_without_code_tell_tools_of_each_place_and_people_once() -> None:
+    """A message that quotes no code is the same for any code: tools get each place, where each has its own edit."""
+    route = (Hop("main.py", 1, "for epoch in range(epochs)"),)
+    plain = [read(line, "a", route=route, message="The workers of this loader stop.") for line in (5, 40)]
+    report = Report(tuple(plain), (), 1, {"train.py": TRAIN})
+    assert [one["line"] for one in json.loads(shown(report, "json"))["findings"]] == [5, 40]
+    assert len(concise(*plain)) == 1
 
 
 def test_spaces_make_no_other_finding() -> None:
