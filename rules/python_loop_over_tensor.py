@@ -58,7 +58,7 @@ class PythonLoopOverTensor(Rule):
     code, name = "TPL603", "python-loop-over-tensor"
     impact = Impact.HIGH
     listens = (
-        Loops("range", "enumerate", "zip", "append", "item", "tolist", "nonzero", "unique", "int", "float"),
+        Loops("range", "enumerate", "zip", "append", "item", "tolist", "nonzero", "unique", "int", "float", "copy_"),
         Calls("stack", "cat", "concat", "vstack", "sum"),
     )
 
@@ -69,10 +69,9 @@ class PythonLoopOverTensor(Rule):
         if not isinstance(node, ast.For) or ctx.body_heat(node) < Heat.STEP:
             return
         read = read_by_turns(node, ctx) if not OVER_FEW_PARTS.search(ctx.text(node.target)) else None
-        if read is not None:
-            # TPL202 tells of the test itself: beside a step that is trained, the turns are one more thing to mend.
-            if not read.is_tested or _trains(node, ctx):
-                yield self._reads(node, read, ctx)
+        # TPL202 tells of a test itself: beside a step that is trained, the turns are one more thing to mend.
+        if read is not None and (not read.is_tested or _trains(node, ctx)):
+            yield self._reads(node, read, ctx)
             return
         name = computed_by_index(node, ctx)
         if name is None:

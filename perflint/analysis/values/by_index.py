@@ -11,6 +11,7 @@ from perflint.analysis.frequency.over_dimensions import goes_over_dimension
 from perflint.analysis.naming.loops import OVER_FEW_PARTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.masked_rows import written_where
 from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows
 from perflint.analysis.values.spans import fills_spans
 from perflint.syntax.walk import walk
@@ -24,12 +25,12 @@ def computed_by_index(loop: ast.For, ctx: FileFacts) -> str | None:
     if loop.orelse or OVER_FEW_PARTS.search(ctx.text(loop.target)):
         return None
     if isinstance(loop.target, ast.Name) and goes_over_dimension(loop.iter, ctx):
-        return computed_by_rows(loop, loop.target.id, ctx)
+        return computed_by_rows(loop, loop.target.id, ctx) or written_where(loop, ctx)
     rows = _rows(loop.target, loop.iter, ctx)
     if rows is not None and not turns_few_times(loop, ctx):
         name = computed_by_rows(loop, rows.number, ctx, rows.names)
         return ctx.text(rows.of[rows.names.index(name)]) if name in rows.names else name
-    return fills_spans(loop, ctx)
+    return fills_spans(loop, ctx) or written_where(loop, ctx)
 
 
 class _Rows(NamedTuple):

@@ -23,7 +23,7 @@ _BY_ELEMENT = frozenset(
 _BY_ROW = frozenset("sum mean norm softmax normalize cosine_similarity amax amin prod".split())
 _FOR_ALL = _BY_ELEMENT | _BY_ROW
 #: What writes into the row that it is called on.
-_WRITES = frozenset("copy_ fill_ add_ mul_ sub_ div_".split())
+WRITES = frozenset("copy_ fill_ add_ mul_ sub_ div_".split())
 _TAKES_APART = frozenset("detach clone to float long half double unsqueeze squeeze view reshape".split())
 _SIZES = frozenset("shape size numel".split())
 
@@ -109,7 +109,7 @@ def _part_of(statement: ast.stmt, of_rows: Collection[str]) -> _Part | None:
     if isinstance(call.func, ast.Attribute):
         if call.func.attr == "append" and isinstance(call.func.value, ast.Name):
             return _Part(call.func.value.id, call.args[0], is_listed=True)
-        if call.func.attr in _WRITES and (row := _row_written(call.func.value, of_rows)):
+        if call.func.attr in WRITES and (row := _row_written(call.func.value, of_rows)):
             return _Part(row, call.args[0], is_row=True)
     return None
 
@@ -172,12 +172,12 @@ def _written(statement: ast.stmt, index: str) -> str:
         target = statement.target
     else:
         return ""
-    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and _is_row(target, index):
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and is_row(target, index):
         return target.value.id
     return ""
 
 
-def _is_row(node: ast.Subscript, index: str) -> bool:
+def is_row(node: ast.Subscript, index: str) -> bool:
     """Whether a subscript is exactly one index of the loop, with whole slices and indices of loops around beside it."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     own = [part for part in parts if isinstance(part, ast.Name) and part.id == index]
@@ -241,7 +241,7 @@ def is_same_for_all_rows(
             return False
         if node.value.id in of_rows:
             return _row_written(node, of_rows) != ""
-        return _is_row(node, index) or (isinstance(node.slice, ast.Name) and node.slice.id not in {index, *of_rows})
+        return is_row(node, index) or (isinstance(node.slice, ast.Name) and node.slice.id not in {index, *of_rows})
     if _is_size(node, of_rows):
         return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_ALL:
