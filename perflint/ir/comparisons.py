@@ -75,6 +75,8 @@ def _equal(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
         return modulo(right, body)
     if body is not None and sets_back(body, left) and _is_interval(left, right):
         return _above(left, right, body)
+    if _is_key(left) or _is_key(right):
+        return PERIODIC  # `if cv2.waitKey(1) == ord("r")`: a person strikes a key in few turns
     is_counted = _is_counter(left)
     if (is_counted and _is_awaited(right)) or (_is_awaited(left) and _is_counter(right)):
         return PERIODIC  # `if step == self.next_save_step`
@@ -331,6 +333,15 @@ def _is_next(node: ast.expr) -> bool:
 def _is_awaited(node: ast.expr) -> bool:
     """`next_save_step`, an attribute or a name."""
     return words.NEXT.match(written_name(node)) is not None
+
+
+def _is_key(node: ast.expr) -> bool:
+    """The code of a character, `ord("q")`."""
+    return isinstance(node, ast.Call) and written_name(node.func) == "ord" and _is_text(node.args)
+
+
+def _is_text(args: list[ast.expr]) -> bool:
+    return len(args) == 1 and isinstance(args[0], ast.Constant)
 
 
 def _is_zero(node: ast.expr) -> bool:

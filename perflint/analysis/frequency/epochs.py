@@ -35,13 +35,15 @@ def mark_epochs(
     runs: set[tuple[Scope, int]],
     steps: set[tuple[Scope, int]],
     counted: set[tuple[Scope, int]],
+    refining: set[tuple[Scope, int]],
     graph: CallGraph,
     resolver: Resolver,
 ) -> None:
     """Add the loops around hot ones, and change those that only look like steps: of the `steps`, which go through no
     batches themselves, a turn in which one of the `runs` trains on all batches of a loader is a pass, and so is one
     that plays whole episodes before it trains on them, and one that counts epochs, where functions that are called in
-    it have loops that train. The `counted` take the next batch in each turn, from what need not end with a pass.
+    it have loops that train. The `counted` take the next batch in each turn, from what need not end with a pass. Those
+    `refining` inputs are a part of whatever runs them: no training, and what is around them is no epoch for that.
     """
     around = _Around(graph, resolver)
     passes = steps.intersection(around.loops({*runs, *_collecting(resolver)}, guarded=False))
@@ -50,7 +52,7 @@ def mark_epochs(
         own = {scope for scope, _ in counting}
         training = (key for key, heat in loops.items() if heat.role == "train" and key[0] not in own)
         passes |= counting.intersection(around.loops(training))
-    hot = [key for key, heat in loops.items() if heat.role in ("train", "batches")]
+    hot = [key for key, heat in loops.items() if heat.role in ("train", "batches") and key not in refining]
     found, experiments = around.passes(hot, steps | counted)
     for key in experiments:
         if key in loops and loops[key].heat is Heat.EPOCH:

@@ -38,7 +38,9 @@ from perflint.analysis.frequency.batch_sources import BatchSources
 from perflint.analysis.frequency.callers_of import CallersOf
 from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
 from perflint.analysis.frequency.library import Library
+from perflint.analysis.frequency.overriding_steps import overriding_steps
 from perflint.analysis.frequency.public import public_functions
+from perflint.analysis.frequency.refined_inputs import refines_input
 from perflint.analysis.frequency.repeating import mark_repeating
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
@@ -56,6 +58,10 @@ def _is_guess(edge: Edge) -> bool:
 
 def _less_sure(found: LoopHeat | None) -> LoopHeat | None:
     return found and found._replace(confidence=min(found.confidence, Confidence.MEDIUM))
+
+
+def _refining(facts: FunctionFacts, backward: set[int], steps: set[int]) -> set[int]:
+    return backward if backward and not steps and refines_input(facts) else set()
 
 
 def _is_seldom(facts: FunctionFacts, context: int) -> bool:
@@ -103,6 +109,8 @@ class RootFinder:
         self._steps: set[tuple[Scope, int]] = set()
         #: Loops that take a batch on each turn, as often as they count.
         self._counted: set[tuple[Scope, int]] = set()
+        #: Loops that walk back to what their function is given.
+        self._refining: set[tuple[Scope, int]] = set()
         #: Functions that go through all batches of a loader whenever they run: what they do beside that is done once
         #: for each pass, however often they seem to be called.
         self.whole_passes: set[Scope] = set()
@@ -133,9 +141,11 @@ class RootFinder:
             if facts.loops:
                 self._classify_loops(scope, facts, training)
         self._callbacks.note_registered(self._telling)
+        for scope, root in overriding_steps(training, self.loops, self.resolver, self.graph):
+            self.functions.setdefault(scope, root)
         self._named_steps(training)
         mark_sharing(self.loops, self.resolver)
-        mark_epochs(self.loops, self._runs, self._steps, self._counted, self.graph, self.resolver)
+        mark_epochs(self.loops, self._runs, self._steps, self._counted, self._refining, self.graph, self.resolver)
         mark_generators(self.loops, self.resolver)
         mark_producers(self.loops, self.resolver)
         self.repeating = mark_repeating(self.loops, self.resolver, self.graph, training, self._hot_functions())
@@ -283,6 +293,7 @@ class RootFinder:
                 runs.add(inner)
         guessed = self._guessed_steps(scope, facts, training) - steps
         steps |= guessed
+        self._refining.update((scope, index) for index in _refining(facts, backward, steps))
         for index, loop in enumerate(facts.loops):
             found = self._loop_heat(scope, facts, index, loop, backward, steps, advances, samples, accumulates)
             found = _less_sure(found) if index in guessed else found
