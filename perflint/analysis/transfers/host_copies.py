@@ -80,9 +80,10 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or asks_not_to_block(node):
         return None
     put_off = was_put_off(node, ctx)
-    value = _as_it_came(node.func.value, ctx)
+    # The arguments are asked first: what is moved may take long to find out.
     if not put_off and (only_converts(node, ctx) or names_no_device(node, ctx)):
         return None
+    value = _as_it_came(node.func.value, ctx)
     if value.place is Place.UNKNOWN and value.tag in (Tag.TENSOR, Tag.UNKNOWN):
         # Of several callers one may give what is on the device: the one that makes this hot tells.
         there = ctx.kind_on_route(node.func.value)

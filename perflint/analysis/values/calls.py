@@ -368,7 +368,11 @@ class Calls:
             return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)
         if isinstance(node, ast.AsyncFunctionDef):
             return UNKNOWN
-        results = [self._result(item, frame) for item in returns] if returns else [NONE]
+        results: list[Kind] = [] if returns else [NONE]
+        for item in returns:
+            results.append(self._result(item, frame))
+            if results[-1] is UNKNOWN:
+                break  # whatever the others are
         found = join(results)
         found = _if_taken_apart(results) if found is UNKNOWN else found
         return promises.kept(found, self.inference.annotated(node.returns)) if node.returns is not None else found

@@ -35,6 +35,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.mapped import Mapping
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
+from perflint.analysis.values.passed_values import asked_in_turn, lies_with
 from perflint.analysis.values.ranks import SCALAR
 from perflint.analysis.values.scattering import is_scattering, moves_itself, scattered
 from perflint.analysis.values.tensor_uses import TensorUses
@@ -300,15 +301,18 @@ class Parameters:
         edges = [edge for edge in edges if self._calls_itself(edge, function)]
         # What is tried where all else failed, on the host say, is not what the function is for.
         edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
-        shown = function.name == "forward" and [_shown(edge, inference.path) for edge in edges]
-        kinds = [self.argument(edge, function, name) for edge in edges[:_MOST_CALLERS]]
+        shown = function.name == "forward" and all(_shown(edge, inference.path) for edge in edges)
+        passed = (self.argument(edge, function, name) for edge in edges[:_MOST_CALLERS])
+        kinds = asked_in_turn(passed, to_the_end=shown)
+        if kinds is None:
+            return UNKNOWN
         # What never comes to be is passed by no call.
         given = [kind for kind in kinds if kind is not None and kind.tag is not Tag.NEVER]
         if not given and any(kind is not None for kind in kinds):
             return NEVER
         if edges and not given and all(self._leaves_out(edge, function, name) for edge in edges):
             return self._never_given(function, name)
-        if shown and all(shown):
+        if shown:
             given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
         known = [kind for kind in given if kind.known] or [kind for kind in given if kind.on_accelerator]
         if any(kind.is_tensor for kind in known):
@@ -327,7 +331,7 @@ class Parameters:
             # Something that every caller has moved to the device, whatever it is.
             return found if len(known) == len(given) else UNKNOWN
         # What is not known but lies in the same place as the tensors that are known may be one of them.
-        alike = [kind for kind in given if not kind.known and _lies_with(kind, found)]
+        alike = [kind for kind in given if not kind.known and lies_with(kind, found)]
         if len(known) + len(alike) < len(given):
             # The same parameter given a number here and something unknown there may be anything.
             if found.tag in _WEAK:
@@ -476,12 +480,6 @@ def _merged(annotated: Kind, passed: Kind) -> Kind:
     if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
         return passed
     return annotated
-
-
-def _lies_with(kind: Kind, found: Kind) -> bool:
-    if not found.is_tensor or kind.place is Place.UNKNOWN:
-        return False
-    return kind.place is found.place or (kind.on_accelerator and found.on_accelerator)
 
 
 def _ordered(function: FunctionNode) -> list[ast.arg]:
