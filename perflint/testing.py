@@ -20,12 +20,12 @@ comments say what must happen on the line where a finding starts:
     y.item()  # missed: TPL201     a known missed alarm: fails the day it is found
     z.item()  # false: TPL201      a known false alarm: fails the day it is gone
 
-They are stripped before the analysis, lines stay put. All core rules run on every case; those of the extra tier, which
-may have a word for every program, on the cases of their own folder and where a marker names them. Afterwards the safe
-fixes must give `<case>.fixed.py` and all fixes `<case>.unsafe.py` (for a case that is a folder: the folders
-`<case>.fixed` and `<case>.unsafe`), the result must parse, and a second round must change nothing. A missing `.fixed`
-means that no safe fix may change the case; a missing `.unsafe` that the other fixes add nothing to it. `measure.py` (a
-benchmark) and `run.py` (what runs the cases before and after their fixes) are no cases. With
+They are stripped before the analysis, lines stay put. All core rules run on every case; those of the extra tier and
+`widespread` ones, which may have a word for every program, on the cases of their own folder and where a marker names
+them. Afterwards the safe fixes must give `<case>.fixed.py` and all fixes `<case>.unsafe.py` (for a case that is a
+folder: the folders `<case>.fixed` and `<case>.unsafe`), the result must parse, and a second round must change nothing.
+A missing `.fixed` means that no safe fix may change the case; a missing `.unsafe` that the other fixes add nothing to
+it. `measure.py` (a benchmark) and `run.py` (what runs the cases before and after their fixes) are no cases. With
 `PERFLINT_BLESS=1` in the environment these files are rewritten instead of compared: review the difference.
 Groups whose name begins with `_` test the engine: rules run only on cases that mark a finding.
 """
@@ -263,9 +263,9 @@ def numerics_of(case: Case) -> dict[Applicability, frozenset[str]]:
 
 
 def rules_for(case: Case, marked: Mapping[str, Marked]) -> list[type[Rule]]:
-    """All core rules, and of the extra tier what the case is about."""
+    """All core rules, and of those that have a word for most programs what the case is about."""
     named = {marker.value for item in marked.values() for marker in item.each} | {case.group.partition("-")[0]}
-    return [rule for rule in load_rules() if rule.tier is Tier.CORE or rule.code in named]
+    return [rule for rule in load_rules() if (rule.tier is Tier.CORE and not rule.widespread) or rule.code in named]
 
 
 def _compare_run(case: Case, marked: Mapping[str, Marked], rules: Sequence[Rule], *, bless: bool) -> list[str]:

@@ -83,7 +83,7 @@ class UnbatchedOptimizer(Rule):
             return
         if not ctx.program.whole.has_training or not uses_accelerator(ctx):
             return
-        if is_over_few_tensors(argument(node, 0, "params")):
+        if is_over_few_tensors(argument(node, 0, "params"), ctx):
             return
         name = ctx.text(node.func)
         if not reads and (ctx.torch_version or _FUSED) >= _FUSED:

@@ -14,7 +14,6 @@ from perflint.api import (
     Fix,
     Impact,
     Rule,
-    Tier,
     argument,
     has_unpacking,
     is_constant,
@@ -50,15 +49,17 @@ class UnfusedOptimizer(Rule):
     Not reported
 
     - Calls that pass `fused`, `foreach`, `capturable` or `differentiable`.
-    - Sparse gradients, complex parameters and tensor subclasses, for which the fused implementation raises.
+    - Complex parameters, tensor subclasses and sparse gradients (of `SGD`, `Adagrad`), for which it raises.
     - Projects that support a torch without it (Adam and AdamW since 2.0, SGD since 2.3, Adagrad and CPU since 2.4).
     - SGD and Adagrad over parameters sharded by `fully_shard`, which have no fused kernel.
     - Lightning with `precision=16` and `gradient_clip_val`, which rejects fused optimizers.
-    - Optimizers of a few tensors.
+    - Optimizers of a few tensors, or of a single layer.
+    - `SGD` without momentum, whose step is one launch already.
+    - Programs that train nothing.
 
     Known limitations
 
-    The gain on a GPU is small, so this rule is off by default.
+    The gain on a GPU is small: the impact is low. It is largest for many small parameters and short steps.
 
     Measured
 
@@ -72,24 +73,17 @@ class UnfusedOptimizer(Rule):
     """
 
     code, name = "TPL704", "unfused-optimizer"
-    tier = Tier.EXTRA
     impact = Impact.LOW
     confidence = Confidence.MEDIUM
+    lasting = True
+    widespread = True
     listens = (Calls(*(last(name) for name in sorted(modules.FUSABLE_OPTIMIZERS))),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if has_unpacking(node) or not node.args + node.keywords:
+        if not ctx.program.whole.has_training or not ctx.once(_gains, node):
             return
-        target = ctx.target(node.func)
-        if target not in modules.FUSABLE_OPTIMIZERS or not _is_there(f"fused {last(target)}", ctx):
-            return
-        slower = is_constant(keyword(node, "foreach"), False)  # noqa: FBT003
-        chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
-        if any(keyword(node, name) is not None for name in chosen):
-            return
-        if is_over_few_tensors(argument(node, 0, "params")) or cannot_be_fused(last(target), ctx):
-            return
+        slower = _is_one_by_one(node)
         yield self.finding(
             node,
             ctx,
@@ -103,7 +97,37 @@ class UnfusedOptimizer(Rule):
                 reason="a run that resumes from a checkpoint of an unfused optimizer would crash under a GradScaler",
                 numerics="same to rounding",
             ),
+            block=_first_beside(node, ctx),
         )
+
+
+def _gains(node: ast.Call, ctx: Context) -> bool:
+    """Whether an optimizer has a fused way, and neither has chosen another one nor has nothing to gain by it."""
+    target = ctx.target(node.func)
+    if target not in modules.FUSABLE_OPTIMIZERS or has_unpacking(node) or not node.args + node.keywords:
+        return False
+    slower = _is_one_by_one(node)
+    chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
+    if not _is_there(f"fused {last(target)}", ctx) or any(keyword(node, name) is not None for name in chosen):
+        return False
+    if last(target) == "SGD" and not slower and argument(node, _MOMENTUM, "momentum") is None:
+        return False
+    return not is_over_few_tensors(argument(node, 0, "params"), ctx) and not cannot_be_fused(last(target), ctx)
+
+
+def _first_beside(node: ast.Call, ctx: Context) -> ast.Call | None:
+    """The optimizers that one function makes are one decision, told at the first of them."""
+    around = ctx.tree.function_of(node) or ctx.tree.module
+    calls = (part for part in ctx.walk(around) if isinstance(part, ast.Call) and ctx.once(_gains, part))
+    return min(calls, key=lambda call: (call.lineno, call.col_offset), default=None)
+
+
+def _is_one_by_one(node: ast.Call) -> bool:
+    return is_constant(keyword(node, "foreach"), False)  # noqa: FBT003
+
+
+#: Where `SGD` takes its momentum: parameters, learning rate, momentum.
+_MOMENTUM = 2
 
 
 def _is_there(fact: str, ctx: Context) -> bool:

@@ -40,12 +40,13 @@ def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
 
 def neighbours(findings: Sequence[Finding], groups: Sequence[Group], copies: Copies) -> list[Group]:
     """Groups with those joined that a reader takes for one: of one rule in neighbouring lines that run equally often by
-    one route, of two rules at one expression, said in the same words, or in copies of one function. In the order of
-    `findings`, which are the first ones of the groups.
+    one route, of two rules at one expression, said in the same words, in copies of one function, or said in the same
+    words of code that several files have. In the order of `findings`, which are the first ones of the groups.
     """
     same = _joined(findings, _by(groups, _words))
     near = _joined(findings, _near(same))
-    return _joined(findings, _by(near, copies.in_functions, anywhere=True))
+    copied = _joined(findings, _by(near, copies.in_functions, anywhere=True))
+    return _joined(findings, _by(copied, _words_anywhere, anywhere=True))
 
 
 def as_one(group: Group) -> Finding:
@@ -183,6 +184,12 @@ def _words(one: Finding) -> object:
     """What is said, however the code that it quotes is spaced."""
     said = "".join((one.message + one.advice).split())
     return (said, one.route, one.heat, one.impact) if one.route else None
+
+
+def _words_anywhere(one: Finding) -> object:
+    """What is said of the same code wherever it stands: one decision, taken again in each program that was copied."""
+    way = tuple(hop.text for hop in one.route)
+    return (one.message, one.advice, way, one.heat, one.impact) if "`" in one.message else None
 
 
 def _near(groups: Sequence[Group]) -> list[list[Group]]:

@@ -135,6 +135,8 @@ class Rule:
     minor_beside_reads: ClassVar[bool] = False
     #: Whether what stands in code that runs once (a setting, a wrapper, an option) costs on each of the steps after it.
     lasting: ClassVar[bool] = False
+    #: Whether it has a word for most programs that train; cases of other rules are not asked for it.
+    widespread: ClassVar[bool] = False
     #: Whether the effect can only be measured on an accelerator.
     needs_accelerator: ClassVar[bool] = False
     #: The numerics class of fixes that do not state their own, as `Fix` has it.

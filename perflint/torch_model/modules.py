@@ -107,7 +107,7 @@ READING_OPTIMIZER = "torch.optim.ASGD"
 #: Their keywords that choose how they run; one that is given was chosen.
 IMPLEMENTATION_KEYWORDS = words("fused foreach capturable differentiable")
 #: What a file names whose parameters or gradients the fused way refuses.
-NEVER_FUSED = words("SparseAdam torch_xla xla_model view_as_complex")
+NEVER_FUSED = words("torch_xla xla_model view_as_complex")
 
 STATE_DICT_FUNCTIONS = words(
     "torch.distributed.checkpoint.state_dict.get_model_state_dict torch.hub.load_state_dict_from_url "

@@ -118,7 +118,10 @@ import torch
 
 def build(model):
     {body}
-    return torch.optim.{name}(model.parameters(), lr=0.1)
+    optimizer = torch.optim.{name}(model.parameters(), lr=0.1, {more})
+    for images in model.loader:
+        model(images).mean().backward()
+        optimizer.step()
 """
 
 
@@ -139,7 +142,9 @@ def build(model):
 )
 def test_an_optimizer_is_fused_only_where_it_runs_so(name: str, body: str, *, is_fixed: bool) -> None:
     above = "from torch.distributed.fsdp import fully_shard\n" if "shard" in body else ""
-    assert ("fused=True" in fixed(FUSED.format(above=above, body=body, name=name), "TPL704")) is is_fixed
+    more = "momentum=0.9" if name == "SGD" else "weight_decay=0.1"
+    text = FUSED.format(above=above, body=body, name=name, more=more)
+    assert ("fused=True" in fixed(text, "TPL704")) is is_fixed
 
 
 def test_errors_of_the_compiler_that_are_suppressed_are_no_debug_mode() -> None:

@@ -195,12 +195,21 @@ def test_copies_of_a_file_are_one_finding_that_names_them() -> None:
 
 
 def test_copies_of_a_function_are_one_finding_for_people() -> None:
-    report = copied(FUNCTION, "import torch\n\n" + FUNCTION, FUNCTION.replace("+ 7", "+ 8"))
-    assert len(json.loads(shown(report, "json"))["findings"]) == 3
+    report = copied(FUNCTION, "import torch\n\n" + FUNCTION)
+    assert len(json.loads(shown(report, "json"))["findings"]) == 2
     text = shown(report, "text")
     assert "The same code is in 1 more file." in text
     assert "see also:   b.py:16 the same code" in text
-    assert "c.py:14" in text
+
+
+def test_the_same_words_by_a_like_way_are_one_finding_for_people() -> None:
+    """A line that each program of a project has: a reader decides once about it."""
+    report = copied(FUNCTION, FUNCTION.replace("+ 7", "+ 8"))
+    other = dataclasses.replace(report.findings[1], route=(Hop("b.py", 1, "for image in images"),))
+    assert len(json.loads(shown(report, "json"))["findings"]) == 2
+    assert "The same code is in 1 more file." in shown(report, "text")
+    apart = dataclasses.replace(report, findings=(report.findings[0], other))
+    assert "The same code" not in shown(apart, "text")
 
 
 def test_a_copy_keeps_its_own_fix() -> None:

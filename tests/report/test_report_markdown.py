@@ -97,7 +97,10 @@ def test_hostile_text() -> None:
 
 def test_too_long_a_comment_is_cut_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(as_markdown, "MOST_CHARACTERS", 1000)
-    many = tuple(replace(TRANSFER, path=f"m{number // 3}.py", heat=Heat(number % 3)) for number in range(9))
+    many = tuple(
+        replace(TRANSFER, path=f"m{number // 3}.py", heat=Heat(number % 3), advice=f"{TRANSFER.advice} {number}")
+        for number in range(9)
+    )
     text = shown(Report(many, (), 9), "markdown")
     assert len(text) < 1100
     shown_in_full = text.count("**4:24")
