@@ -21,7 +21,7 @@ from perflint.api import (
 from perflint.api.gradients import (
     asks_for_gradients,
     evaluated,
-    evaluated_by_callers,
+    evaluated_elsewhere,
     evaluating_forwards,
     evaluating_passes,
     evaluating_script,
@@ -83,8 +83,8 @@ class GradInEvaluation(Rule):
 
     In a function that also trains, only loops and single forward passes after `model.eval()` are reported, and loops
     after the training on the same model. In other functions and scripts, only passes over a loader after
-    `model.eval()`, forward passes on every step whose results are read as values, and methods such as `predict` that
-    call `eval()` themselves.
+    `model.eval()`, forward passes on every step whose results are read as values, methods such as `predict` that call
+    `eval()` themselves, and functions whose callers or whose constructor call it, where none of them trains.
 
     Measured
 
@@ -101,7 +101,7 @@ class GradInEvaluation(Rule):
     code, name = "TPL308", "grad-in-evaluation"
     impact = Impact.HIGH
     listens = (
-        Functions("eval", "backward"),
+        Functions(),
         Loops(),
         Calls("eval"),
         Calls("run_with_cache", "model", "forward", *_VALUE_READS, at_least=Heat.STEP),
@@ -116,12 +116,16 @@ class GradInEvaluation(Rule):
             yield from look(node, ctx)
             return
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            yield from self._switched_by_callers(ctx.tree.function_of(node), ctx)
             for read in reads_by_data(node, ctx):
                 yield from self._read(read, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if HOOK.search(node.name) or not tells_of_modes(node, ctx):
+        if not tells_of_modes(node, ctx):
+            models, least = evaluated_elsewhere(node, ctx)
+            if models:
+                yield from self._function(node, ctx, least, models)
+            return
+        if HOOK.search(node.name):
             return
         if EVALUATES.search(node.name):
             yield from self._function(node, ctx, Heat.EPOCH)
@@ -133,15 +137,6 @@ class GradInEvaluation(Rule):
             passes = list(self._passes(ctx.body(node), ctx))
             if passes and not ctx.program.trains(ctx.own_scope(node)):
                 yield from passes
-
-    def _switched_by_callers(
-        self, function: ast.FunctionDef | ast.AsyncFunctionDef | None, ctx: Context
-    ) -> Iterator[Finding]:
-        """An evaluation whose callers have put the model into evaluation mode."""
-        if function is None or not EVALUATES.search(function.name) or HOOK.search(function.name):
-            return
-        if not tells_of_modes(function, ctx) and (models := evaluated_by_callers(function, ctx)):
-            yield from self._function(function, ctx, Heat.EPOCH, models)
 
     def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A script without functions, at the first model that it puts into evaluation mode."""

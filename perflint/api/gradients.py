@@ -13,7 +13,7 @@ from perflint.analysis.gradients.escaping import (
     shown_as_text,
 )
 from perflint.analysis.gradients.evaluated_calls import may_evaluate, only_evaluates
-from perflint.analysis.gradients.evaluating_callers import evaluated_by_callers
+from perflint.analysis.gradients.evaluating_callers import evaluated_elsewhere
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
@@ -124,7 +124,7 @@ __all__ = [
     "compiled_handle",
     "discarded_gradients",
     "evaluated",
-    "evaluated_by_callers",
+    "evaluated_elsewhere",
     "evaluating_forwards",
     "evaluating_passes",
     "evaluating_script",

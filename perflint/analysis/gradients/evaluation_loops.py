@@ -10,7 +10,7 @@ from typing import TypeAlias
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.forwards import arguments_by_name
-from perflint.analysis.gradients.method_forwards import model_name, runs_model
+from perflint.analysis.gradients.method_forwards import model_name, names_of_models, runs_model, runs_part
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     asks_in,
@@ -259,8 +259,8 @@ def evaluating_passes(parts: list[ast.AST], ctx: FileFacts) -> Iterator[ast.Call
         part
         for part in parts
         if isinstance(part, ast.Call)
-        and runs_model(part, ctx)
-        and _is_behind(part, switched.get(model_name(part, ctx), []), parts)
+        and runs_part(part, ctx)
+        and any(_is_behind(part, switched[name], parts) for name in names_of_models(part, ctx) if name in switched)
         and ctx.role(part) in _PASSES
         and any(ctx.is_root_loop(loop) for loop in ctx.loops(part))
         and not ctx.grad_off(part)
@@ -336,8 +336,8 @@ def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: FileFacts,
         part
         for part in parts
         if isinstance(part, ast.Call)
-        and runs_model(part, ctx)
-        and model_name(part, ctx) in models
+        and runs_part(part, ctx)
+        and not models.isdisjoint(names_of_models(part, ctx))
         and not ctx.grad_off(part)
         and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
     ]

@@ -10,11 +10,14 @@ from perflint.analysis.gradients.forwards import is_method_of_values
 from perflint.analysis.gradients.model_calls import is_model_call, name_of_whole
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF
+from perflint.analysis.naming.phases import PREDICTS
 from perflint.analysis.values.kind import Tag
 from perflint.torch_model.effects import Effect
 
 #: Methods that run a model and have always done so, whatever is known of it.
 _FORWARDS = ("forward", "encode", "encode_image", "encode_text")
+#: Methods of models that switch gradients off, and forwards that are named elsewhere.
+_SWITCHING = frozenset({"generate", "sample", "forward"})
 _TRAINS = (Effect.BACKWARD, Effect.STEPS)
 #: How many functions a forward is looked for in.
 _DEEPEST = 8
@@ -23,6 +26,33 @@ _DEEPEST = 8
 def runs_model(call: ast.AST, ctx: FileFacts) -> bool:
     """Whether a call runs a network, by calling it or by a method of it."""
     return is_model_call(call, ctx) or (isinstance(call, ast.Call) and ctx.once(_runs_by_method, call))
+
+
+def runs_part(call: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a call runs a network or a part of one: what a module has that takes a tensor of the device is a layer
+    of it, or a method that runs some, but for methods that are known to see to gradients themselves.
+    """
+    return runs_model(call, ctx) or (isinstance(call, ast.Call) and ctx.once(_is_member_given_tensor, call))
+
+
+def _is_member_given_tensor(call: ast.Call, ctx: FileFacts) -> bool:
+    func = call.func
+    if not isinstance(func, ast.Attribute) or is_method_of_values(func) or PREDICTS.search(func.attr):
+        return False
+    if func.attr in _SWITCHING or ctx.kind(func.value).tag is not Tag.MODULE or ctx.kind(func).known:
+        return False
+    if ctx.project_target(func) is not None or isinstance(ctx.tree.parent(call), ast.Expr):
+        return False
+    return any(ctx.kind(item).on_accelerator for item in (*call.args, *(item.value for item in call.keywords)))
+
+
+def names_of_models(call: ast.Call, ctx: FileFacts) -> list[str]:
+    """The names of all that a call runs something of: `visual` and `model` for `model.visual(x)`."""
+    found, whole = [model_name(call, ctx)], call.func
+    while isinstance(whole, ast.Attribute):
+        whole = whole.value
+        found.append(name_of_whole(whole))
+    return found
 
 
 def model_name(call: ast.Call, ctx: FileFacts) -> str:
