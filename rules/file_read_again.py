@@ -6,28 +6,33 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule, keyword, last, sample_work
-from perflint.api.loading import is_picked_from, reads_one_file
+from perflint.api.loading import is_decoded_for_size, is_picked_from, reads_one_file
 
 _READERS = sample_work.OPENERS | sample_work.PARSERS | sample_work.DECODERS
 
 
 class FileReadAgain(Rule):
-    """A dataset opens, parses or decodes the same file again for every sample.
+    """A dataset reads the same file again for every sample, or a picture is decoded for nothing but its size.
 
     What it does
 
     Reports calls that read a file in a dataset, a transform or a collate function, where the path is made of literals,
-    settings and what the constructor bound, so that every sample reads the same file.
+    settings and what the constructor bound, so that every sample reads the same file. Also reports calls on the hot
+    path that decode a picture of which only the shape is used, as test scripts do that write a result in the size of
+    the picture that their dataset has read.
 
     Why is this slow?
 
     Every sample pays for the whole file. `np.load(path)[index]` reads all rows to use one. Opening an HDF5 file, an
-    archive or a database parses its index again and starts with an empty cache.
+    archive or a database parses its index again and starts with an empty cache. Decoding a picture takes
+    milliseconds; its size stands in the first bytes of the file.
 
     What to do
 
     Read the file once in `__init__`. Load a large array with `mmap_mode="r"`. Open a file that workers cannot share
     (HDF5, LMDB, zip) on the first access in each worker, and keep it: `if self.file is None: self.file = ...`.
+    `PIL.Image.open(path).size` reads the header of a picture alone; a dataset that has decoded the picture can return
+    its size.
 
     Fix safety
 
@@ -58,6 +63,15 @@ class FileReadAgain(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         target = ctx.target(node.func)
+        if is_decoded_for_size(node, ctx):
+            yield self.finding(
+                node,
+                ctx,
+                f"`{ctx.text(node)}` decodes the whole picture, and only its shape is used.",
+                advice="Return the size with the sample that was decoded before, or read the header alone: "
+                "`PIL.Image.open(path).size`.",
+            )
+            return
         if target not in _READERS or ctx.role(node) != "data" or keyword(node, "mmap_mode") is not None:
             return
         if not reads_one_file(node, ctx):

@@ -12,6 +12,7 @@ from perflint.analysis.loading.asked_devices import (
     makes_batches,
 )
 from perflint.analysis.loading.copied_batches import is_copied
+from perflint.analysis.loading.decoded_for_size import is_decoded_for_size
 from perflint.analysis.loading.evidence import confidence_by_use, loader_confidence
 from perflint.analysis.loading.few_workers import is_short_of_workers
 from perflint.analysis.loading.fixed_files import is_picked_from, reads_one_file
@@ -78,6 +79,7 @@ __all__ = [
     "is_asked_for_device",
     "is_copied",
     "is_cut_to_length",
+    "is_decoded_for_size",
     "is_derived_loader",
     "is_given_one_of",
     "is_inference_pass",

@@ -26,6 +26,11 @@ DECODERS = words(
     "imageio.imread imageio.v2.imread imageio.v3.imread skimage.io.imread matplotlib.pyplot.imread tifffile.imread "
     "torchaudio.load librosa.load soundfile.read scipy.io.wavfile.read nibabel.load pydicom.dcmread"
 )
+#: Of these, what decodes every pixel before it tells the size of a picture.
+WHOLE_PICTURES = words(
+    "cv2.imread torchvision.io.read_image torchvision.io.decode_image imageio.imread imageio.v2.imread "
+    "imageio.v3.imread skimage.io.imread matplotlib.pyplot.imread tifffile.imread"
+)
 #: Computes in float64 what others compute in the type of the picture.
 IN_FLOAT64 = within("skimage.transform", "resize rescale warp rotate warp_polar swirl") | within(
     "skimage.color", "rgb2lab lab2rgb rgb2hsv hsv2rgb rgb2xyz"
