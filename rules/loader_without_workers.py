@@ -35,8 +35,8 @@ class LoaderWithoutWorkers(Rule):
     What it does
 
     Reports loaders with `num_workers=0` (the default, or that of an option) whose samples are known to be expensive to
-    make, of training, of evaluations that every epoch repeats, and of inference programs; and training loaders of one
-    worker that decodes and transforms pictures or sounds.
+    make, of training, of evaluations that every epoch repeats, and of inference programs; and loaders of one worker
+    that decodes and transforms pictures or sounds, of training and of inference programs.
 
     Why is this slow?
 
@@ -92,7 +92,8 @@ class LoaderWithoutWorkers(Rule):
         if not has_no_workers(node, ctx):
             if is_short_of_workers(node, ctx):
                 what = "One worker decodes and transforms every sample of each batch."
-                yield self.finding(node, ctx, what, advice=_FEW, impact=Impact.MEDIUM, confidence=Confidence.MEDIUM)
+                impact = Impact.LOW if only_looks(node, runs(node, ctx), ctx) else Impact.MEDIUM
+                yield self.finding(node, ctx, what, advice=_FEW, impact=impact, confidence=Confidence.MEDIUM)
             return
         dataset = option(node, "dataset", ctx)
         if not samples and (dataset is None or works_on_device(dataset, ctx)):

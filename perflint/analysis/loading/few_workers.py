@@ -1,4 +1,4 @@
-"""Whether one worker has to decode and change all pictures of a training, for the rule on workers."""
+"""Whether one worker has to decode and change all pictures of a program, for the rule on workers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.inference_passes import is_inference_pass
 from perflint.analysis.loading.loaders import is_one, option
 from perflint.analysis.loading.passes import runs, use
 from perflint.analysis.loading.sample_cost import samples_run
@@ -16,11 +17,14 @@ from perflint.torch_model import sample_work
 
 
 def is_short_of_workers(call: ast.Call, ctx: FileFacts) -> bool:
-    """Whether a training reads a loader of one worker whose samples are decoded and then changed: tens of milliseconds
-    each, and a batch has several.
+    """Whether a training, or a program that infers, reads a loader of one worker whose samples are decoded and then
+    changed: tens of milliseconds each.
     """
     count = option(call, "num_workers", ctx)
-    if count is None or not is_one(count, ctx) or not any(use(run, ctx) == "train" for run in runs(call, ctx)):
+    if count is None or not is_one(count, ctx):
+        return False
+    loops = runs(call, ctx)
+    if not any(use(run, ctx) == "train" for run in loops) and not is_inference_pass(call, loops, ctx):
         return False
     return samples_run(call, ctx, _decodes) and samples_run(call, ctx, _changes)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeGuard
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.frequency.trip_count import turns_told
+from perflint.analysis.loading.listed_loaders import listed_as
 from perflint.analysis.loading.loaders import purpose
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Scope
 from perflint.finding import Heat
@@ -210,6 +211,11 @@ def _seen(name: str, scope: Scope, ctx: FileFacts, places: list[_LoopPlace], dep
         is_inside = where.path == scope.path and (shared or where.function.startswith(f"{scope.function}.<locals>."))
         if where == scope or (is_inside and not _is_own(word, program.function(where))):
             if _goes_over(program.function(where), index, word):
+                yield Run(*place, _comes_again(place, ctx))
+    for around, item in listed_as(name, facts):
+        for place in places:
+            inside = place[0] == scope and _is_within(facts, facts.loops[place[1]].context, around)
+            if inside and _goes_over(facts, place[1], item):
                 yield Run(*place, _comes_again(place, ctx))
     yield from _taken_by_next(name, scope, facts, ctx, places)
     yield from _passed(name, scope, ctx, places, _HOPS)
