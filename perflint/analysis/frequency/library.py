@@ -12,6 +12,7 @@ from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
+from perflint.torch_model.packages import INSTALLED
 
 
 class Library:
@@ -27,7 +28,20 @@ class Library:
 
     def is_open(self, scope: Scope) -> bool:
         """Whether users of the program may call a function, or make objects of its class."""
-        return is_public(scope) and self.is_library
+        return is_public(scope) and (self.is_library or scope.path.partition("/")[0] in self._packages)
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """The packages that anybody can install from a program, which do not train: those who do call what they make
+        public, and the scripts beside them are the first of those.
+        """
+        summaries = self._resolver.summaries
+        if INSTALLED not in self._configured() and "setup.py" not in summaries:
+            return frozenset()
+        tops = [path for path in summaries if path.count("/") == 1 and path.endswith("/__init__.py")]
+        found = {path.partition("/")[0] for path in tops if path not in self._resolver.tests}
+        training = {scope.path.partition("/")[0] for (scope, _), loop in self._loops.items() if loop.role == "train"}
+        return frozenset(found - training)
 
     @cached_property
     def is_application(self) -> bool:
