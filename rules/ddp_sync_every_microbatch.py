@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, callee_name
 from perflint.api.names import MINDS_SYNC_ITSELF
 from perflint.api.processes import (
+    callers_train_under_ddp,
     clips_each_time,
+    gathered_before,
     gathers_for,
     has_one_by_default,
     minds_reductions,
     no_sync_around_backward_only,
+    step_of_caller,
     trains_under_ddp,
 )
+from perflint.api.words import short_call
 
 
 class DdpSyncEveryMicrobatch(Rule):
@@ -71,38 +75,44 @@ class DdpSyncEveryMicrobatch(Rule):
 
     code, name = "TPL802", "ddp-sync-every-microbatch"
     impact = Impact.HIGH
-    listens = (Calls("backward"),)
+    listens = (Calls("backward", "step"),)
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not _is_backward(node, ctx):
+        call = gathered_before(node, ctx) if callee_name(node) == "step" else node
+        if call is None or (call is node and not _is_backward(node, ctx)):
             return
-        useless = no_sync_around_backward_only(node, ctx)
+        useless = no_sync_around_backward_only(call, ctx)
         if useless is not None:
             yield self.finding(
-                node,
+                call,
                 ctx,
-                f"`{_short(useless, ctx)}` contains the backward pass but not the forward pass, so DDP reduces "
+                f"`{short_call(useless, ctx, 60)}` contains the backward pass but not the forward pass, so DDP reduces "
                 "gradients anyway.",
                 advice="Move the forward pass into the `with`: DDP decides there whether the backward pass reduces.",
                 related=(ctx.hop(useless, "gradients should stay local here"),),
             )
             return
-        step = gathers_for(node, ctx)
-        certainty = trains_under_ddp(ctx) if step else None
-        if step is None or certainty is None or minds_reductions(node, ctx) or clips_each_time(node, ctx):
+        step = node if call is not node else gathers_for(node, ctx)
+        behind = (
+            step_of_caller(node, ctx) if step is None else ctx.hop(step, "the optimizer step of these micro-batches")
+        )
+        if behind is None:
             return
-        single = has_one_by_default(step, ctx)
+        certainty = callers_train_under_ddp(node, ctx) if step is None else trains_under_ddp(ctx)
+        if certainty is None or minds_reductions(call, ctx) or clips_each_time(call, ctx):
+            return
+        single = step is not None and has_one_by_default(step, ctx)
         yield self.finding(
-            node,
+            call,
             ctx,
-            f"`{_short(node, ctx)}` {ctx.heat(node).phrase} and all-reduces gradients each time; only the last "
+            f"`{short_call(call, ctx, 60)}` {ctx.heat(call).phrase} and all-reduces gradients each time; only the last "
             f"micro-batch of a step needs it.{' By default a step has one.' if single else ''}",
             impact=Impact.LOW if single else Impact.HIGH,
             advice="Run the forward and backward passes of all but the last micro-batch under `no_sync()`.",
             confidence=certainty,
-            related=(ctx.hop(step, "the optimizer step of these micro-batches"),),
+            related=(behind,),
             block=step,
         )
 
@@ -111,8 +121,3 @@ def _is_backward(node: ast.Call, ctx: Context) -> bool:
     if not isinstance(node.func, ast.Attribute):
         return False
     return not MINDS_SYNC_ITSELF.search(ctx.text(node.func.value))
-
-
-def _short(node: ast.AST, ctx: Context) -> str:
-    text = ctx.text(node)
-    return text if len(text) <= 60 else "backward()"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.frequency.accumulated_elsewhere import gathered_before, step_of_caller
 from perflint.analysis.frequency.accumulation import clips_each_time, gathers_for, has_one_by_default
 from perflint.analysis.frequency.collectives import COLLECTIVES, is_collective, loop_over_values, row_of_collectives
 from perflint.analysis.gradients.data_parallel import (
@@ -13,13 +14,15 @@ from perflint.analysis.gradients.data_parallel import (
 )
 from perflint.analysis.gradients.process_groups import gloo_backend, is_chosen
 from perflint.analysis.gradients.reductions import minds_reductions, no_sync_around_backward_only
-from perflint.analysis.gradients.under_ddp import trains_under_ddp
+from perflint.analysis.gradients.under_ddp import callers_train_under_ddp, trains_under_ddp
 from perflint.analysis.gradients.unused_parts import hands_to_others, leaves_out_parts
 
 __all__ = [
     "COLLECTIVES",
+    "callers_train_under_ddp",
     "clips_each_time",
     "copies_module",
+    "gathered_before",
     "gathers_for",
     "gloo_backend",
     "hands_to_others",
@@ -34,6 +37,7 @@ __all__ = [
     "minds_reductions",
     "no_sync_around_backward_only",
     "row_of_collectives",
+    "step_of_caller",
     "trains_under_ddp",
     "trains_wrapped",
 ]

@@ -24,7 +24,7 @@ def gathers_for(node: ast.Call, ctx: FileFacts) -> ast.Call | None:
     function = ctx.tree.function_of(node) or ctx.tree.module
     if _steps_itself(node, ctx) or (not loops and function is ctx.tree.module):
         return None
-    steps = ctx.once(_optimizer_steps, function)
+    steps = ctx.once(optimizer_steps, function)
     if not _GATHERED.intersection(ctx.guards(node)):
         for part in steps.get(id(loops[0]) if loops else None, ()):
             if _GATHERED.intersection(ctx.guards(part)):
@@ -35,17 +35,17 @@ def gathers_for(node: ast.Call, ctx: FileFacts) -> ast.Call | None:
     return next((found[0] for found in outside if found), None)
 
 
-def _optimizer_steps(function: ast.AST, ctx: FileFacts) -> dict[int | None, list[ast.Call]]:
+def optimizer_steps(function: ast.AST, ctx: FileFacts) -> dict[int | None, list[ast.Call]]:
     """The optimizers' steps in a function, by the id of the loop right around each."""
     found: dict[int | None, list[ast.Call]] = {}
     for part in ctx.walk(function):
-        if isinstance(part, ast.Call) and callee_name(part) == "step" and _is_of_optimizer(part, ctx):
+        if isinstance(part, ast.Call) and callee_name(part) == "step" and is_of_optimizer(part, ctx):
             around = ctx.loops(part)
             found.setdefault(id(around[0]) if around else None, []).append(part)
     return found
 
 
-def _is_of_optimizer(step: ast.Call, ctx: FileFacts) -> bool:
+def is_of_optimizer(step: ast.Call, ctx: FileFacts) -> bool:
     """Whether a step is an optimizer's, also of one whose class the project has written itself."""
     if ctx.effects(step).does(Effect.STEPS):
         return True
@@ -60,7 +60,7 @@ def _steps_itself(node: ast.Call, ctx: FileFacts) -> bool:
     if not any(ctx.loops(test)[:1] == ctx.loops(node)[:1] for test, _ in graph.decided_by(node)):
         return False
     loops = ctx.loops(node)
-    steps = ctx.once(_optimizer_steps, ctx.tree.function_of(node) or ctx.tree.module)
+    steps = ctx.once(optimizer_steps, ctx.tree.function_of(node) or ctx.tree.module)
     return any(graph.post_dominates(step, node) for step in steps.get(id(loops[0]) if loops else None, ()))
 
 

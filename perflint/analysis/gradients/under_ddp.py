@@ -40,6 +40,16 @@ def trains_under_ddp(ctx: FileFacts) -> Confidence | None:
     return None if any(map(_is_passed_by, around)) else certainty
 
 
+def callers_train_under_ddp(node: ast.AST, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that those who call the function around `node` put what they train under DDP."""
+    program = ctx.program
+    if not program.mentions(_DDP_NAMES) or ctx.mentions(*_SHARDED) or _is_passed_by(ctx):
+        return None
+    callers = {edge.caller.path for edge in program.callers(ctx.scope(node)) if edge.index >= 0}
+    around = [there for path in sorted(callers) if (there := ctx.at(path)) is not None]
+    return Confidence.MEDIUM if any(trains_under_ddp(there) is not None for there in around) else None
+
+
 def _is_passed_by(ctx: FileFacts) -> bool:
     """Whether a step of this file runs the module inside of the wrapper: DDP sees no forward then, and its backward
     reduces nothing.
@@ -64,13 +74,20 @@ def _is_inside(node: ast.AST) -> bool:
 
 
 def _wraps(program: Program, path: str) -> bool:
+    """Whether a file puts a model under DDP, or under a class of its own that may derive from it."""
     if not program.mentions(_DDP_NAMES, (path,)):
         return False
+    bases = {base for facts in program.summaries[path].classes.values() for base in facts.bases}
     for name, facts in program.summaries[path].functions.items():
-        for call in facts.calls:
-            if isinstance(call.func, str) and any(
-                canonical(ref.name) in distributed.DISTRIBUTED_DATA_PARALLEL
-                for ref in program.refs(call.func, Scope(path, name))
-            ):
-                return True
+        scope = Scope(path, name)
+        if any(isinstance(call.func, str) and _is_ddp(program, call.func, scope) for call in facts.calls):
+            return True
+        # `chosen = DistributedDataParallel if distributed else Other`, and then `class Wrapped(chosen):`.
+        chosen = [value for key in bases & facts.binds.keys() for value in facts.binds[key]]
+        if any(isinstance(value, str) and _is_ddp(program, value, scope) for value in chosen):
+            return True
     return False
+
+
+def _is_ddp(program: Program, name: str, scope: Scope) -> bool:
+    return any(canonical(ref.name) in distributed.DISTRIBUTED_DATA_PARALLEL for ref in program.refs(name, scope))

@@ -55,10 +55,11 @@ CACHE_ARGUMENT = pattern(r"^(?:start_pos|input_pos|cache_position|past_key_value
 FREEZES_NORMS = pattern(r"(?:freeze|frozen|fix)_?\w*(?:bn|norm)|(?:bn|norm)\w*_?(?:freeze|frozen|eval)", re.IGNORECASE)
 #: Who offers the wrapper by name leaves the choice to whoever asks for it.
 DATA_PARALLEL = pattern(r"data_?parallel|\b(?:\w*_)?dp(?:_\w*)?\b", re.IGNORECASE)
-#: Whatever keeps gradients from being reduced, or reduces them itself, however it is spelt.
+#: Whatever keeps gradients from being reduced, or reduces them itself, however it is spelt. A flag of another wrapper,
+#: `model.accumulate_grads = True`, says nothing to DDP.
 MINDS_SYNC = pattern(
     r"no_sync|no_backward_sync|require_backward_grad_sync|requires_gradient_sync|sync_gradients|"
-    r"delay_allreduce|accumulate_grads$"
+    r"delay_allreduce"
 )
 #: What is asked to walk back and knows itself when gradients are reduced: frameworks, and wrappers of the project.
 MINDS_SYNC_ITSELF = pattern(r"accelerator|fabric|engine|strategy|trainer|super\(\)|^self$|autograd")
