@@ -21,7 +21,8 @@ class PythonLoopOverTensor(Rule):
     What it does
 
     Reports loops on the hot path that read an element of a device tensor in each iteration, compute one row from the
-    same row of other tensors, add up or list what each row gives, or fill a square mask row by row.
+    same row of other tensors, add up or list what each row gives, write the rows that pass a test or that a list
+    names, or fill a square mask row by row.
 
     Why is this slow?
 
