@@ -88,7 +88,7 @@ class DdpSyncEveryMicrobatch(Rule):
             yield self.finding(
                 call,
                 ctx,
-                f"`{short_call(useless, ctx, 60)}` contains the backward pass but not the forward pass, so DDP reduces "
+                f"`{ctx.text(useless)}` contains the backward pass but not the forward pass, so DDP reduces "
                 "gradients anyway.",
                 advice="Move the forward pass into the `with`: DDP decides there whether the backward pass reduces.",
                 related=(ctx.hop(useless, "gradients should stay local here"),),
