@@ -34,6 +34,7 @@ from perflint.api.transfers import (
     data_copy_at,
     first_of_each_block,
     is_pass,
+    made_before,
 )
 from perflint.api.waits import (
     costs_a_pass_little,
@@ -43,7 +44,9 @@ from perflint.api.waits import (
     impact_at,
     in_host_search,
     is_company,
+    waited_before,
     waits_in_any_case,
+    waits_later,
 )
 from perflint.api.words import short_text
 
@@ -112,7 +115,7 @@ class BlockingTransfer(Rule):
     listens = (Calls(*MOVES, *COPYING_NAMES), Nodes(ast.Assign))
     at_least = Heat.STEP
     needs_accelerator = True
-    claims = Claims("to-device", adopts=("to-device",))
+    claims = Claims("to-device", "host-allocation", waits=False, adopts=("to-device",))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if not isinstance(node, ast.Call) or callee_name(node) in COPYING_NAMES:
@@ -128,7 +131,7 @@ class BlockingTransfer(Rule):
         emptied = emptied_by(first.call, ctx)
         if costs_a_pass_little(copy.call, ctx, is_drained=emptied is not None):
             return
-        if emptied is not None and not _is_of_loader(copy) and _is_before(emptied, first.call, ctx):
+        if emptied is not None and not _is_of_loader(copy) and waited_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
@@ -143,7 +146,7 @@ class BlockingTransfer(Rule):
             confidence=min(self.confidence, max(copy.value.certainty, Confidence.MEDIUM)),
             impact=_impact(copy, emptied, ctx) if first.call is node else Impact.LOW,
             block=first.call,
-            related=() if emptied is None or emptied.path != ctx.path else (emptied,),
+            related=(*made_before(copy.moved, self.code, ctx), *_here(emptied, ctx)),
         )
 
     def _of_data(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
@@ -153,7 +156,7 @@ class BlockingTransfer(Rule):
             return
         emptied, trains = emptied_by(copy.node, ctx), not is_pass(copy.node, ctx)
         is_kept = trains and emptied is not None and is_company(copy.node, ctx)
-        if emptied is not None and not is_kept and not (trains and _is_later(emptied, copy.node, ctx)):
+        if emptied is not None and not is_kept and not (trains and waits_later(emptied, copy.node, ctx)):
             return  # a few numbers, which nobody waits for
         if not trains and (waits_in_any_case(copy.node, ctx) or in_host_search(copy.node, ctx)):
             return
@@ -195,22 +198,14 @@ class BlockingTransfer(Rule):
         )
 
 
+def _here(wait: Hop | None, ctx: Context) -> tuple[Hop, ...]:
+    return () if wait is None or wait.path != ctx.path else (wait,)
+
+
 def _is_of_loader(copy: Copy) -> bool:
     """Whether a batch is moved, whose bytes count whatever waits besides."""
     is_loaded = is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
     return is_loaded or (copy.value.tag is Tag.BATCH and not is_from(copy.value.origin, Provenance.TOKENIZER))
-
-
-def _is_before(wait: Hop, node: ast.expr, ctx: Context) -> bool:
-    """Whether a wait of the same function comes before a copy, in the same step."""
-    around = ctx.tree.function_of(node)
-    begins = 0 if around is None else around.lineno
-    return wait.path == ctx.path and begins < wait.line <= node.lineno
-
-
-def _is_later(wait: Hop, node: ast.expr | ast.stmt, ctx: Context) -> bool:
-    """Whether a wait ends the iteration before: a read that can be put off, and then the copy waits in its place."""
-    return wait.path == ctx.path and wait.line > node.lineno
 
 
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:

@@ -19,6 +19,7 @@ from perflint.analysis.transfers.host_data import is_written_out
 from perflint.analysis.transfers.index_uses import counts_up_by_one, is_read_on_host
 from perflint.analysis.transfers.indices import index_copied_at
 from perflint.analysis.transfers.legacy import copied_data, drawn_by, dtype_of
+from perflint.analysis.transfers.made_before import made_before
 from perflint.analysis.transfers.module_moves import (
     comes_and_goes,
     goes_to_device,
@@ -73,6 +74,7 @@ __all__ = [
     "is_read_on_host",
     "is_where_needed",
     "is_written_out",
+    "made_before",
     "may_be_module",
     "sized_type",
     "type_of",

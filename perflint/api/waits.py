@@ -13,6 +13,8 @@ from perflint.analysis.waits.cost import (
     first_of_block,
     impact_at,
     impact_of_decision,
+    waited_before,
+    waits_later,
     waits_spared_by,
 )
 from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
@@ -149,7 +151,9 @@ __all__ = [
     "use_of",
     "used_under_guard",
     "uses_accelerator",
+    "waited_before",
     "waits_in_any_case",
+    "waits_later",
     "waits_spared_by",
     "was_read_before",
     "whole_of_rows",

@@ -66,7 +66,8 @@ def as_one(group: Group) -> Finding:
     if elsewhere:
         more += f" The same code is in {many(len(elsewhere), 'more file')}."
     known = {(hop.path, hop.line) for hop in hops}
-    kept = [hop for hop in lead.related if (hop.path, hop.line) not in known]
+    own = [hop for one in same for hop in one.related if hop.code == one.code]
+    kept = [hop for hop in dict.fromkeys((*lead.related, *own)) if (hop.path, hop.line) not in known]
     return dataclasses.replace(lead, message=lead.message + more, related=(*kept, *hops), fix=_fix_of([lead, *same]))
 
 

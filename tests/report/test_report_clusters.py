@@ -97,6 +97,13 @@ def test_waits_of_one_block_are_one_finding_in_every_format(output_format: str) 
         assert [(hop["line"], hop["text"]) for hop in related] == [(60, "`b.item()`"), (90, "`c.item()`")]
 
 
+def test_other_places_of_each_finding_of_a_block_are_kept() -> None:
+    made = [(Hop("train.py", line, "made on the host here", code=SYNC.code),) for line in (2, 3)]
+    first, second = block(read(5, "a", related=made[0]), read(6, "b", related=made[1]))
+    (found,) = json.loads(shown(Report((first, second), (), 1, {"train.py": TRAIN}), "json"))["findings"]
+    assert [hop["line"] for hop in found["related"]] == [2, 3, 6]
+
+
 def test_what_is_said_in_the_same_words_in_two_branches_is_one_finding() -> None:
     route = (Hop("main.py", 1, "for b in loader"),)
     report = Report((read(5, "a", route=route), read(40, "a", route=route)), (), 1, {"train.py": TRAIN})

@@ -58,6 +58,12 @@ def evaluate(value: Value, leaves: Leaves) -> Possible:
     return leaves(value) if rule is None else rule(value, leaves)
 
 
+def parts_of(values: tuple[Value, ...], index: int) -> tuple[Value, ...]:
+    """What stands at a place of those of several values that are written as tuples: what `_, mask = f()` takes."""
+    written = (value[1] for value in values if type(value) is tuple and value[0] == "seq")
+    return tuple(items[index] for items in written if -len(items) <= index < len(items))
+
+
 def literal(value: Value) -> Possible:
     """A literal in the notation of summaries."""
     _, kind, written = value

@@ -12,7 +12,7 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.attribute_values import begun, receiver_of, values_of
 from perflint.analysis.feasibility.elements import Elements
-from perflint.analysis.feasibility.evaluate import builtin, evaluate
+from perflint.analysis.feasibility.evaluate import builtin, evaluate, parts_of
 from perflint.analysis.feasibility.fixpoint import Fixpoint
 from perflint.analysis.feasibility.lattice import (
     BOTTOM,
@@ -391,7 +391,7 @@ class Values:
                 return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
         if name in GIVING_TENSORS and self._is_tensor(receiver_of(func), scope, world, frame):
             return A_TENSOR
-        return TOP if name in _MAY_BE_NONE else self._returned(func, scope, world)
+        return TOP if name in _MAY_BE_NONE else self._returned(func, None, scope, world)
 
     def _is_tensor(self, value: Value, scope: Scope, world: World, frame: Frame | None) -> bool:
         if type(value) is str and value.endswith(".saved_tensors"):
@@ -399,22 +399,26 @@ class Values:
         types = self.of(value, scope, world, frame).types if value is not None else None
         return types is not None and types <= TENSOR_TYPES
 
-    def _returned(self, func: Value, scope: Scope, world: World) -> Possible:
-        """What calling a function of the project gives is told by its returns, as far as they may be None."""
+    def _returned(self, func: Value, part: int | None, scope: Scope, world: World) -> Possible:
+        """What calling a function of the project gives, or a part of it, is told by its returns, as far as they may be
+        None.
+        """
         refs = self.resolver.refs(func, scope)
         for ref in refs:
             if ref.kind == FUNCTION:
                 facts = self.resolver.summaries[ref.path].functions[ref.name]
-                if not facts.returns or facts.is_generator or ("const", "NoneType", None) in facts.returns:
+                given = facts.returns if part is None else parts_of(facts.returns, part)
+                if part is None and (not given or facts.is_generator or ("const", "NoneType", None) in given):
                     return TOP
                 where = Scope(ref.path, ref.name)
-                key = ("returned", where, world)
-                values = [(value, where) for value in facts.returns]
+                key = ("returned", where, part, world)
+                values = [(value, where) for value in given]
                 if NONE in self._fixpoint.ask(key, lambda: self._any_of(values, world)).sorts:  # noqa: B023
                     return TOP
             elif ref.kind == INSTANCE:
-                return SOMETHING
-        return self._types.made(refs)
+                is_module = part is not None and type(func) is str and not func.endswith(".forward")
+                return self._returned(f"{func}.forward", part, scope, world) if is_module else SOMETHING
+        return self._types.made(refs) if part is None else SOMETHING
 
     def _got(self, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None) -> Possible:
         """`getattr(config, "name", default)`"""
@@ -480,6 +484,8 @@ class Values:
         of options is the option: `vars(args)["fast"]`.
         """
         _, base, key = item
+        if type(base) is tuple and base[0] == "call" and type(key) is int:
+            return self._returned(base[1], key, scope, world)
         if type(base) is str and type(key) is str and world is World.BY_DEFAULT:
             refs = self.resolver.refs(base, scope)
             if any(ref.kind == EXTERNAL_INSTANCE and ref.name == "builtins.vars" for ref in refs):

@@ -219,7 +219,14 @@ def _is_surely_host(call: ast.Call, value: Kind, ctx: FileFacts) -> bool:
         return False
     if value.certainty is Confidence.HIGH:
         return not _is_kept(call, ctx)
-    return value.certainty is Confidence.MEDIUM and isinstance(moved, ast.Call)
+    return value.certainty is Confidence.MEDIUM and (isinstance(moved, ast.Call) or _is_item_of_own(moved))
+
+
+def _is_item_of_own(moved: ast.expr) -> bool:
+    """`self.tables[key]`: what the class puts there is known, and nothing but the class moves it: a module moves what
+    it registers, and nothing in its dicts and lists.
+    """
+    return isinstance(moved, ast.Subscript) and isinstance(moved.value, ast.Attribute)
 
 
 def _is_kept_there(given: ast.expr, ctx: FileFacts) -> bool:

@@ -22,6 +22,8 @@ from perflint.torch_model.names import last
 if TYPE_CHECKING:
     from perflint.analysis.values.classes import Classes
 
+#: What is filled after it was made: `self.layers = []`, `self.masks = {}`.
+_CONTAINERS = (Tag.MODULE, Tag.SEQUENCE, Tag.MAPPING)
 _PREPARER_NAMES = frozenset(last(name) for name in frameworks.PREPARERS)
 
 
@@ -40,8 +42,8 @@ class ClassAttributes:
         node = self._classes.class_node(owner.name)
         if node is None:
             return None
-        definitions = self._stores.lasting(node, name)
         buffers = self._stores.buffers_of(node)
+        definitions = _stored(self._stores.lasting(node, name), is_registered=name in buffers)
         kinds = []
         for definition in definitions:
             kind = self._inference.definition_kind(definition)
@@ -52,7 +54,7 @@ class ClassAttributes:
                 continue
             if kind.tag is Tag.TENSOR and self._is_parameter(definition):
                 kind = kind.but(place=Place.MODULE, device=None)
-            if kind.tag in (Tag.MODULE, Tag.SEQUENCE) and kind.element is None and not kind.items:
+            if kind.tag in _CONTAINERS and kind.element is None and not kind.items:
                 kind = with_appended(kind, name, self._stores.methods_of(node), self._inference, self._put)
             kinds.append(kind)
             if kind is UNKNOWN and name not in buffers:
@@ -126,3 +128,9 @@ class ClassAttributes:
             return False
         moves = (func for func in calls if isinstance(func, ast.Attribute) and func.attr in ("to", "cuda", "prepare"))
         return not any(isinstance(func.value, ast.Name) and func.value.id == "self" for func in moves)
+
+
+def _stored(definitions: list[Definition], *, is_registered: bool) -> list[Definition]:
+    """Without `self.table: Tensor`, which stores nothing, where something else tells what is stored."""
+    made = [item for item in definitions if item.value is not None or not isinstance(item.node, ast.AnnAssign)]
+    return made if made or is_registered else definitions

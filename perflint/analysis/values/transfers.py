@@ -143,6 +143,8 @@ def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
     like = arguments.at(0, "dtype")
     if like is None:
         return receiver
+    if like.tag is Tag.NEVER:
+        return like  # `self.table = made.type_as(self.table)`: nothing is known of it yet
     if like.tag is Tag.CLASS and like.qualified in tensors.DEVICE_CONSTRUCTORS:
         return moved(receiver, like.device or Device.CUDA, Origin(Provenance.MOVE, "type"))
     if like.tag is Tag.STRING and like.device not in (None, Device.GIVEN):

@@ -153,6 +153,18 @@ def emptied_by(node: ast.AST, ctx: FileFacts) -> Hop | None:
     return min(places, key=lambda place: (place.path, place.line, place.text), default=None)
 
 
+def waited_before(wait: Hop, node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a wait of the same function comes before a copy, in the same step."""
+    around = ctx.tree.function_of(node)
+    begins = 0 if around is None else around.lineno
+    return wait.path == ctx.path and begins < wait.line <= node.lineno
+
+
+def waits_later(wait: Hop, node: ast.expr | ast.stmt, ctx: FileFacts) -> bool:
+    """Whether a wait ends the iteration before: a read that can be put off, and then the copy waits in its place."""
+    return wait.path == ctx.path and wait.line > node.lineno
+
+
 def is_waited_for_next(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the host reads behind a copy before much is launched: then it waits there in any case."""
     return _queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
