@@ -57,6 +57,11 @@ def fix_for_data(copy: DataCopy, ctx: Context) -> Fix | None:
 
 def advice_for_data(copy: DataCopy, ctx: Context) -> str:
     """What to do about numbers that a constructor or an assignment copies."""
+    if not isinstance(copy.node, ast.Call) and ctx.kind(copy.data).is_tensor:
+        return (
+            "Make what is written on the device, or fill a tensor of the host and copy that once: "
+            "`.to(device, non_blocking=True)`."
+        )
     if not isinstance(copy.node, ast.Call):
         return "Collect the numbers in a list, and copy them once: `torch.tensor(rows).to(device, non_blocking=True)`."
     if _is_one_number(copy, ctx):

@@ -40,7 +40,7 @@ def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) 
     return f"Keep `{value}` on the device, and read it only on the steps that need the number."
 
 
-def _for_use(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
+def _for_use(use: Use, node: ast.Call | ast.Subscript, read: Read, ctx: Context) -> str:
     """What to do about a value that the host needs: as a tensor it would wait where it is used."""
     if use is Use.CHECK:
         return f"Check on the device with {_check_on_device(node, read, ctx)}, or only behind a debugging switch."
@@ -94,6 +94,8 @@ def _check_on_device(node: ast.Call, read: Read, ctx: Context) -> str:
 
 def advice_for_number(node: ast.AST, read: Read, ctx: Context) -> str:
     """What to do about `x[i, : lengths[i]]`, `weights[expert]`, `torch.zeros(k)` and `torch.tensor([a.sum(), ...])`."""
+    if isinstance(node, ast.Subscript) and not ctx.kind(node.value).is_tensor:
+        return _for_use(Use.LOOKUP, node, read, ctx)
     if isinstance(node, ast.Subscript):
         return (
             "Read all positions of the step with one `.tolist()`, or select on the device: "

@@ -137,16 +137,21 @@ class Inference:
         """What `node` is, in one call of its function where a frame says which. Never raises for valid trees; what is
         not plain to see is `UNKNOWN`.
         """
+        found = self._asked(node, frame)
+        return UNKNOWN if found.tag is Tag.NEVER else found
+
+    def is_impossible(self, node: ast.expr) -> bool:
+        """Whether no value comes to be here: of all that is given, the tests on the way leave none."""
+        return self._asked(node, None).tag is Tag.NEVER
+
+    def _asked(self, node: ast.expr, frame: Frame | None) -> Kind:
         try:
-            found = self.eval(node, frame)
+            return self.eval(node, frame)
         except RecursionError:
             if self.queries.is_evaluating:
                 raise  # whoever asked first begins anew
             self.queries.abandon()
-            found = UNKNOWN
-        if found.tag is Tag.NEVER:
-            found = UNKNOWN
-        return found
+            return UNKNOWN
 
     def qualified(self, node: ast.expr) -> str:
         """The dotted name of the library function, class or module that `node` names (`torch.nn.Linear`), however it

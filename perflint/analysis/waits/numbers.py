@@ -31,6 +31,7 @@ _MADE = (
 )
 #: What makes a tensor that values are written into.
 _KEPT = (Provenance.CONSTRUCTOR, Provenance.LIKE)
+_ON_HOST = (Tag.SEQUENCE, Tag.ARRAY)
 #: How many names a value is followed through.
 _LINKS = 4
 
@@ -148,7 +149,7 @@ def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
         yield from bounds(node, ctx)
     elif isinstance(node, ast.Subscript):
         places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        yield from (place for place in places if isinstance(place, (ast.Name, ast.Subscript, ast.Call)))
+        yield from (place for place in places if isinstance(place, (ast.Name, ast.Subscript, ast.Call, ast.BinOp)))
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
         if any(_may_be_read(item, ctx) for item in (*node.args, *(item.value for item in node.keywords))):
@@ -189,8 +190,8 @@ def _runs_project(func: ast.expr, ctx: FileFacts) -> bool:
 
 
 def _is_one_position(index: ast.expr, ctx: FileFacts) -> bool:
-    """Whether an index is known to be a single integer: then it is read, to know which part is meant. A list takes no
-    other.
+    """Whether an index is known to be a single integer: then it is read, to know which part is meant. Lists take no
+    other, nor do arrays take one of the device.
     """
     if not may_be_tensor(index, ctx):
         return False
@@ -200,7 +201,9 @@ def _is_one_position(index: ast.expr, ctx: FileFacts) -> bool:
     if kind.scalar and kind.dtype is Dtype.INT:
         return True
     node = ctx.tree.parent(index)
-    return kind.rank is None and isinstance(node, ast.Subscript) and ctx.kind(node.value).tag is Tag.SEQUENCE
+    while isinstance(node, ast.Tuple):
+        node = ctx.tree.parent(node)
+    return kind.rank is None and isinstance(node, ast.Subscript) and ctx.kind(node.value).tag in _ON_HOST
 
 
 def stored_on_host(place: ast.AST, ctx: FileFacts) -> Read | None:

@@ -32,10 +32,12 @@ _READ_FUNCTIONS = frozenset(
     # Making a list of a tensor unbinds it; numpy refuses device tensors, so what it gets is on the host.
     if not name.startswith("numpy.") and name not in ("builtins.list", "builtins.tuple", "builtins.set")
 ) - {"round"} | {name for name, wait in tensors.SYNC_FUNCTIONS.items() if wait is tensors.Wait.READ}
-_ITERATING = frozenset({"min", "max", "sorted", "any", "all"})
+_ITERATING = frozenset({"min", "max", "sorted", "any", "all", "map"})
 #: Methods of a gradient scaler that read its scale.
 _SCALER_READS = ("get_scale", "state_dict")
-READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS)
+READ_NAMES = (*READ_METHODS, *sorted({name.rpartition(".")[2] for name in _READ_FUNCTIONS}), *_SCALER_READS, "map")
+#: What makes one number of a tensor's element, where it is mapped.
+_OF_ONE_NUMBER = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
 _BACKWARD = ("backward", "manual_backward")
 #: What torch computes, of values that may be given from anywhere.
 _COMPUTED = (Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE, Provenance.MOVE, Provenance.METHOD)
@@ -66,16 +68,24 @@ def _device_read(node: ast.Call, ctx: FileFacts) -> Read | None:
     ):
         certainty = certainty_on_device(node.func.value, ctx)
         return None if certainty is None else Read(node.func.value, certainty)
-    if name not in READ_NAMES or not node.args or ctx.target(node.func) not in _READ_FUNCTIONS:
+    values = mapped_over(node, ctx) if name == "map" else node.args
+    if name not in READ_NAMES or not values or (name != "map" and ctx.target(node.func) not in _READ_FUNCTIONS):
         return None
-    for value in node.args:
+    for value in values:
         certainty = None if is_of_host(value, ctx) else certainty_on_device(value, ctx)
-        if certainty is None and len(node.args) == 1 and name in _ITERATING:
+        if certainty is None and len(values) == 1 and name in _ITERATING:
             element = ctx.kind(value).element
             certainty = None if element is None else kind_on_device(element, value, ctx)
         if certainty is not None:
             return Read(value, certainty)
     return None
+
+
+def mapped_over(node: ast.Call, ctx: FileFacts) -> list[ast.expr]:
+    """The tensor each of whose elements becomes a number: `map(int, box)`."""
+    if len(node.args) != 2 or ctx.inference.qualified(node.func) != "builtins.map":
+        return []
+    return node.args[1:] if ctx.inference.qualified(node.args[0]) in _OF_ONE_NUMBER else []
 
 
 def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) -> Read | None:
@@ -127,6 +137,8 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: FileFacts, also: tuple[
     lengths or tokenizers in it, and a program, or for a step a file, that means to use an accelerator.
     """
     if (kind.known and kind.tag not in (Tag.OUTPUT, *also)) or kind.place is not Place.UNKNOWN:
+        return False
+    if ctx.inference.is_impossible(value):
         return False
     names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in walk(value)]
     is_called_loss = any("loss" in name.lower() for name in names)
