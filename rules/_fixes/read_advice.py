@@ -8,6 +8,11 @@ from perflint.api import Context, callee_name, counts, images
 from perflint.api.waits import Read, Use, check_around, is_fill_value, use_of, whole_of_rows
 from perflint.api.words import short_text
 
+_FOR_LOOK_UP = (
+    "The host needs the number for its look-up: read all numbers of the step with one `.tolist()`, or keep what is "
+    "looked up in a tensor and index that with the tensor."
+)
+
 
 def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) -> str:
     value = " ".join(ctx.edit.receiver(read.value).split()).removesuffix(".detach()")
@@ -40,7 +45,7 @@ def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) 
     return f"Keep `{value}` on the device, and read it only on the steps that need the number."
 
 
-def _for_use(use: Use, node: ast.Call | ast.Subscript, read: Read, ctx: Context) -> str:
+def _for_use(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
     """What to do about a value that the host needs: as a tensor it would wait where it is used."""
     if use is Use.CHECK:
         return f"Check on the device with {_check_on_device(node, read, ctx)}, or only behind a debugging switch."
@@ -55,10 +60,7 @@ def _for_use(use: Use, node: ast.Call | ast.Subscript, read: Read, ctx: Context)
         value = " ".join(ctx.edit.receiver(read.value).split())
         return f"The number becomes a tensor again: keep `{value}` on the device, and `expand` it where one is filled."
     if use is Use.LOOKUP:
-        return (
-            "The host needs the number for its look-up: read all numbers of the step with one `.tolist()`, or keep "
-            "what is looked up in a tensor and index that with the tensor."
-        )
+        return _FOR_LOOK_UP
     return (
         "The host needs the value to decide: test it every few iterations, decide by what the host knows, or compute "
         "both results and choose with `torch.where`."
@@ -95,7 +97,7 @@ def _check_on_device(node: ast.Call, read: Read, ctx: Context) -> str:
 def advice_for_number(node: ast.AST, read: Read, ctx: Context) -> str:
     """What to do about `x[i, : lengths[i]]`, `weights[expert]`, `torch.zeros(k)` and `torch.tensor([a.sum(), ...])`."""
     if isinstance(node, ast.Subscript) and not ctx.kind(node.value).is_tensor:
-        return _for_use(Use.LOOKUP, node, read, ctx)
+        return _FOR_LOOK_UP
     if isinstance(node, ast.Subscript):
         return (
             "Read all positions of the step with one `.tolist()`, or select on the device: "

@@ -22,7 +22,19 @@ from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_marked, is_property
 from perflint.analysis.names.fitting import has_all, may_take
 from perflint.analysis.names.namespaces import names_in
-from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope, few
+from perflint.analysis.names.refs import (
+    CLASS,
+    EXTERNAL,
+    EXTERNAL_INSTANCE,
+    FUNCTION,
+    INSTANCE,
+    Ref,
+    Refs,
+    Scope,
+    few,
+    instances_rather,
+    is_of_itself,
+)
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
@@ -269,6 +281,8 @@ class CallGraph:
                     self._add(scope, held, call.context, call.line, Confidence.HIGH, index, callback=True)
         if is_library:
             return True
+        if len(targets) > 1 and type(call.func) is str and call.func in facts.binds:
+            targets = _made_or_run(targets, call, facts)
         if len(targets) > 1:
             targets = [item for item in targets if self._may_run(item, call)] or targets
         confidence = Confidence.HIGH
@@ -379,6 +393,8 @@ class CallGraph:
             return []
         if len(refs) == 1 and refs[0].kind == FUNCTION:
             return [record(Scope, (refs[0].path, refs[0].name))]
+        if len(refs) > 1 and not self._rebinds(func, scope):
+            refs = instances_rather(refs)
         found: list[Scope] = []
         external = False
         for ref in refs:
@@ -395,6 +411,11 @@ class CallGraph:
         if external and not found:
             found += self._sequential(func, scope)
         return list(dict.fromkeys(found)) or (None if external else [])
+
+    def _rebinds(self, func: Value, scope: Scope) -> bool:
+        """Whether a function calls a class by a name that then stands for the object: `model = model(width)`."""
+        binds = self.facts(scope).binds.get(func, ()) if type(func) is str else ()
+        return any(is_of_itself(value, func) for value in binds)
 
     def _run_by_call(self, ref: Ref) -> list[Scope]:
         """What calling an object runs by a method of its library's class: `update` of a metric."""
@@ -419,6 +440,15 @@ class CallGraph:
                 item for ref in held if ref.kind == INSTANCE for item in methods_of(self.resolver, ref, (method or "",))
             ]
         return found
+
+
+def _made_or_run(targets: list[Scope], call: CallFacts, facts: FunctionFacts) -> list[Scope]:
+    """Of `model = model(width)` the constructor, and of another call of the name what runs an object of the class."""
+    values = [value for value in facts.binds[call.func] if is_of_itself(value, call.func)]
+    if not values:
+        return targets
+    makes = ("call", call.func, call.args, call.keywords) in values
+    return [item for item in targets if item.function.endswith(("__init__", "__post_init__")) is makes] or targets
 
 
 def _is_of_name(call: CallFacts, facts: FunctionFacts) -> bool:

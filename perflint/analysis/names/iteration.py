@@ -170,6 +170,10 @@ class Iteration:
         if depth <= 0:
             return
         source = value[1]
+        if isinstance(source, tuple) and source[0] in ("map", "seq"):
+            for inner in self._held(source, value[2]):  # `{"unet": {"2d": UNet}}[name][size]`
+                yield from self.elements(inner, scope, index)
+            return
         if isinstance(source, tuple) and source[0] == "call" and isinstance(index, int):
             name = source[1] if isinstance(source[1], str) else ""
             args = source[2]
@@ -185,7 +189,15 @@ class Iteration:
                 yield from self.elements(args[index], scope)
             return
         for inner, where in self.written.definitions(source, scope) if isinstance(source, str) else ():
-            yield from self._nested_elements(("item", inner, None), where, index, depth - 1)
+            yield from self._nested_elements(("item", inner, value[2]), where, index, depth - 1)
+
+    @staticmethod
+    def _held(whole: Value, index: object) -> list[Value]:
+        """What a display holds under an index, or under any."""
+        if whole[0] == "map":
+            return [item for key, item in whole[1] if index is None or key == index]
+        is_place = type(index) is int and -len(whole[1]) <= index < len(whole[1])
+        return [whole[1][index]] if is_place else list(whole[1])
 
     def _call_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
         func, args = value[1], given(value)

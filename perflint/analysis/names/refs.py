@@ -125,6 +125,19 @@ def instance_of(ref: Ref) -> Ref:
     return ref
 
 
+def is_of_itself(value: Value, name: str) -> bool:
+    """Whether a value that a name is bound to is a call of what the name stood for."""
+    return type(value) is tuple and value[0] == "call" and value[1] == name
+
+
+def instances_rather(refs: Refs) -> Refs:
+    """Of what is a class or an object of it, the object: `model = model(width)` has made it."""
+    made = {(ref.path, ref.name) for ref in refs if ref.kind == INSTANCE}
+    if not made:
+        return refs
+    return tuple([ref for ref in refs if ref.kind != CLASS or (ref.path, ref.name) not in made])
+
+
 def few(refs: Iterable[Ref]) -> Refs:
     """Distinct refs: all that are the project's, and a handful of others."""
     if type(refs) is tuple and len(refs) < 2:

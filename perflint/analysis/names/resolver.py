@@ -35,6 +35,7 @@ from perflint.analysis.names.refs import (
     defined,
     few,
     instance_of,
+    is_of_itself,
     together,
     wraps,
 )
@@ -354,7 +355,7 @@ class Resolver:
                     return annotated
             index = nesting.positions(facts).get(name)
             if name in facts.binds:
-                found = self.any_of(facts.binds[name], where)
+                found = self._bound(name, facts.binds[name], where)
                 if len(found) > 1:
                     found = self._asked_for(name, facts, where, found)
                 if found or index is None or not all(wraps(value, name) for value in facts.binds[name]):
@@ -363,6 +364,15 @@ class Resolver:
             if index is not None:
                 return self._param(facts, index, where)
         return ()
+
+    def _bound(self, name: str, values: tuple[Value, ...], scope: Scope) -> Refs:
+        """What a name is bound to; of `model = model(width)` what it stood for before, and what calling that gives."""
+        again = [value for value in values if is_of_itself(value, name)]
+        if not again or len(again) == len(values):
+            return self.any_of(values, scope)
+        found = self.any_of(tuple([value for value in values if value not in again]), scope)
+        made = [self.results.result(callee, value, scope) for value in again for callee in found]
+        return together([found, *made])
 
     def _asked_for(self, name: str, facts: FunctionFacts, scope: Scope, found: Refs) -> Refs:
         """Of the classes that a name may be, those below the one that `issubclass(cls, Base)` asks for."""
@@ -385,7 +395,7 @@ class Resolver:
             if annotated:
                 return annotated
         if name in facts.binds:
-            return self.any_of(facts.binds[name], module)
+            return self._bound(name, facts.binds[name], module)
         if name in summary.imports:
             return self.imports.bound(name, path)
         for star in summary.stars:

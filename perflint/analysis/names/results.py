@@ -59,7 +59,7 @@ class Results:
         if callees:
             if len(callees) > 1:
                 callees = tuple([one for one in callees if self._may_make(one, value)]) or callees
-            results = together([self._result(callee, value, scope) for callee in callees])
+            results = together([self.result(callee, value, scope) for callee in callees])
             if not receiver:
                 # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
                 is_looked_up = any(callee.kind == REGISTERED for callee in callees)
@@ -96,7 +96,7 @@ class Results:
         )
         return together([self._resolver.offered(path) for path in paths])
 
-    def _result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
+    def result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         if callee.kind == CLASS:
             return (record(Ref, (INSTANCE, callee.path, callee.name)),)
         if callee.kind == FUNCTION:
@@ -143,7 +143,7 @@ class Results:
         registered = self._resolver.contents.of_library(callee.name)
         if registered or (self._resolver.param_refs is None and made_by(callee.name)):
             # What is registered is known once callers are: until then such a call waits, and is of no library.
-            return few([ref for item in registered for ref in self._result(item, value, scope)])
+            return few([ref for item in registered for ref in self.result(item, value, scope)])
         if callee.name == "builtins.next" and args:
             return self._resolver.elements(args[0], scope, None)
         if callee.name.rpartition(".")[2] in _FACTORIES:

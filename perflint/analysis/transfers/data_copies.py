@@ -88,19 +88,19 @@ def _element(statement: ast.Assign, ctx: FileFacts) -> DataCopy | None:
 
 
 def _part(statement: ast.Assign, ctx: FileFacts) -> DataCopy | None:
-    """`rows[i, :n] = tokens[:n]`: what a tensor of the host fills of one on the device is copied there. A number would be
-    filled in by a kernel, and to write by a mask or by positions takes a tensor of the device.
+    """`rows[i, :n] = tokens[:n]`: what a tensor of the host fills of one on the device is copied there. A number would
+    be filled in by a kernel, and to write by a mask or by positions takes a tensor of the device.
     """
-    target = statement.targets[0]
-    if len(statement.targets) != 1 or not isinstance(target, ast.Subscript) or isinstance(statement.value, ast.Constant):
+    target, value = statement.targets[0], statement.value
+    if len(statement.targets) != 1 or not isinstance(target, ast.Subscript) or isinstance(value, ast.Constant):
         return None
     if any(not isinstance(item, ast.Slice) and ctx.kind(item).tag is not Tag.NUMBER for item in indices_of(target)):
         return None
-    given = ctx.kind(statement.value)
+    given = ctx.kind(value)
     if not given.is_tensor or given.scalar or not given.on_host or given.certainty is Confidence.LOW:
         return None
     placed = certainty_on_device(target.value, ctx)
-    return None if placed is None else DataCopy(target, statement.value, min(placed, given.certainty))
+    return None if placed is None else DataCopy(target, value, min(placed, given.certainty))
 
 
 def _certainty_of_place(call: ast.Call, ctx: FileFacts) -> Confidence | None:

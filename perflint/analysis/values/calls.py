@@ -6,7 +6,7 @@ import ast
 
 from perflint.analysis.evidence import ITERATOR_NAME, looks_like_loader
 from perflint.analysis.names.declared import is_abstract
-from perflint.analysis.names.refs import CLASS, FUNCTION, Ref
+from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.values import library, mapped, methods, operations, promises, records
 from perflint.analysis.values.arguments import Arguments, Thunk, given, signed
 from perflint.analysis.values.bound_parameters import bound_parameters
@@ -33,7 +33,7 @@ from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.parameters import Parameters
 from perflint.analysis.values.record_classes import record, record_class
 from perflint.finding import Confidence
-from perflint.ir.notation import last_name
+from perflint.ir.notation import last_name, value_of
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import key_of
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
@@ -42,6 +42,8 @@ from perflint.torch_model import loaders
 #: How many containers deep the arguments of a call are told apart. A function that calls itself with `[x]` has no end
 #: of calls otherwise.
 _DEEPEST = 4
+#: What may make an object, or is not known to.
+_MAKERS = (Tag.CLASS, Tag.FUNCTION, Tag.UNKNOWN)
 #: A name that may stand for more functions than these is not followed.
 _MOST_CHOICES = 4
 #: `batches.__next__()`, and `batches.next()` as iterators of loaders had it.
@@ -112,6 +114,8 @@ class Calls:
             one_of = self._one_of_several(func, arguments, frame)
             if one_of is not None:
                 return one_of
+        if callee.tag in _MAKERS and not callee.qualified and (made := self._of_any_class(func, arguments)).known:
+            return made
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
         named_tuple = None if callee.path else record_class(node, callee, self.inference.tree)
         return named_tuple or self.value(callee, arguments, default)
@@ -125,6 +129,18 @@ class Calls:
         here = [frame if self.inference.tree.function_of(item) is function else None for item in made]
         kinds = [self.inference.eval(item, where) for item, where in zip(made, here)]
         return join(self.value(kind, arguments) for kind in kinds) if all(kind.known for kind in kinds) else None
+
+    def _of_any_class(self, func: ast.expr, arguments: Arguments) -> Kind:
+        """The module that any of the classes and functions makes which a name may stand for: `{"unet": UNet, "vnet":
+        make_vnet}[name](width)`.
+        """
+        around = self.inference.tree.function_of(func)
+        scope = Scope(self.inference.path, MODULE if around is None else self.inference.tree.qualname(around))
+        refs = self.inference.program.resolver.refs(value_of(func), scope)
+        if not any(ref.kind == CLASS and self.classes.is_module(ref) for ref in refs):
+            return UNKNOWN
+        made = join(self.value(self.inference.of_refs((ref,)), arguments) for ref in refs if ref.kind != INSTANCE)
+        return made.at_most(Confidence.MEDIUM) if made.tag is Tag.MODULE else UNKNOWN
 
     def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
         """`next(iterator)`, or a default: None where there is no more says that it may be None."""
