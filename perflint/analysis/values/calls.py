@@ -140,7 +140,8 @@ class Calls:
         if not any(ref.kind == CLASS and self.classes.is_module(ref) for ref in refs):
             return UNKNOWN
         made = join(self.value(self.inference.of_refs((ref,)), arguments) for ref in refs if ref.kind != INSTANCE)
-        return made.at_most(Confidence.MEDIUM) if made.tag is Tag.MODULE else UNKNOWN
+        # Which one it is stays open: what stands beside them may be nothing that can be seen.
+        return made.but(qualified="", path="").at_most(Confidence.MEDIUM) if made.tag is Tag.MODULE else UNKNOWN
 
     def _next(self, arguments: Arguments, iterator: ast.expr | None) -> Kind:
         """`next(iterator)`, or a default: None where there is no more says that it may be None."""
