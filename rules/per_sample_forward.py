@@ -17,7 +17,6 @@ from perflint.api import (
     Loops,
     Ref,
     Rule,
-    Tag,
 )
 from perflint.api.gradients import name_of_whole, runs_network
 from perflint.api.loops import goes_from_file_to_file, names_in, turns_few_times
@@ -30,10 +29,10 @@ from perflint.api.samples import (
     feeds_itself,
     gives_the_same_in_batches,
     hands_out_parts,
-    is_of_module,
     is_of_nesting,
     is_of_own_size,
     is_of_unstacked,
+    is_row_of_tensor,
     is_several_texts,
     loop_header,
     makes_batch_of_one,
@@ -95,7 +94,7 @@ class PerSampleForward(Rule):
     code, name = "TPL601", "per-sample-forward"
     impact = Impact.HIGH
     confidence = Confidence.MEDIUM
-    listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range", *_OUTPUTS))
+    listens = (Calls("unsqueeze", *_TOKENIZERS), Loops("range", "append", *_OUTPUTS))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if _builds_module(node, ctx):
@@ -154,11 +153,10 @@ def _candidates(node: ast.AST, ctx: Context) -> Iterator[tuple[ast.expr, ast.Cal
     """One sample, and the model's call that is given it."""
     if isinstance(node, ast.For):
         parts = ctx.walk(node)
-        for row in rows_of(node, parts):
+        for row, whole in rows_of(node, parts):
             for call in takers(row, ctx):
-                if runs_network(call, ctx, sure=False) and ctx.kind(row.value).tag is Tag.TENSOR:
-                    if not (is_of_module(row, ctx) or is_of_nesting(row, ctx)):
-                        yield row, call
+                if runs_network(call, ctx, sure=False) and is_row_of_tensor(row, whole, ctx):
+                    yield row, call
         for part in parts:
             if isinstance(part, ast.Call) and name_of_whole(part.func) not in _TOKENIZERS and makes_tokens(part):
                 if ctx.loops(part)[:1] == [node]:

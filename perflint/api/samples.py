@@ -16,9 +16,9 @@ from perflint.analysis.invariants.turn_dependence import (
 )
 from perflint.analysis.values.prefixes import forward_of_prefix, prefixes_in, reads_next
 from perflint.analysis.values.single_samples import (
-    is_of_module,
     is_of_nesting,
     is_of_unstacked,
+    is_row_of_tensor,
     makes_batch_of_one,
     makes_tokens,
     rows_of,
@@ -38,11 +38,11 @@ __all__ = [
     "gives_the_same_in_batches",
     "handed_out",
     "hands_out_parts",
-    "is_of_module",
     "is_of_nesting",
     "is_of_own_size",
     "is_of_unstacked",
     "is_one_text",
+    "is_row_of_tensor",
     "is_several_texts",
     "is_tokenizer",
     "loop_header",

@@ -102,7 +102,7 @@ def test_an_unsqueeze_makes_a_batch_of_one(call: str, *, one: bool) -> None:
 def test_rows_and_texts_are_single_samples() -> None:
     facts = facts_of("for i in range(8):\n    a(x[i], x[i : i + 1], x[i + 1], x[i : i + 2])\n")
     loop = _loop(facts)
-    assert [facts.text(row) for row in rows_of(loop, list(ast.walk(loop)))] == ["x[i]", "x[i : i + 1]"]
+    assert [facts.text(row) for row, _ in rows_of(loop, list(ast.walk(loop)))] == ["x[i]", "x[i : i + 1]"]
     facts = _facts('tokenizer(row, return_tensors="pt")\ntokenizer(row)\nparse(row, return_tensors="pt")')
     calls = [part for part in ast.walk(facts.tree.module) if isinstance(part, ast.Call)]
     assert [makes_tokens(call) for call in calls] == [True, False, False]

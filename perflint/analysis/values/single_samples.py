@@ -12,6 +12,7 @@ from perflint.analysis.naming.data import TOKENIZER
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Confidence
 from perflint.ir.calls import is_constant, keyword
+from perflint.syntax.named import is_name
 
 
 def makes_batch_of_one(node: ast.Call) -> bool:
@@ -44,19 +45,57 @@ def is_tokenizer_call(call: ast.Call) -> bool:
     return isinstance(func, (ast.Name, ast.Attribute)) and bool(TOKENIZER.search(name_of_whole(func).lower()))
 
 
-def rows_of(loop: ast.For, parts: list[ast.AST]) -> Iterator[ast.Subscript]:
-    """`x[i]` and `x[i : i + 1]` in a loop's `parts`, for its own `i`."""
-    if not isinstance(loop.target, ast.Name):
-        return
-    index = loop.target.id
-    for part in parts:
-        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and _is_one_row(part.slice, index):
-            yield part
+def rows_of(loop: ast.For, parts: list[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """`x[i]` and `x[i : i + 1]` in a loop's `parts` for its own `i`, and `row` of `for row in x`, each with its `x`."""
+    if isinstance(loop.target, ast.Name):
+        index = loop.target.id
+        for part in parts:
+            if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) and _is_one_row(part.slice, index):
+                yield part, part.value
+    through = dict(_gone_through(loop.target, loop.iter))
+    for part in parts if through else ():
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in through:
+            yield part, through[part.id]
 
 
-def is_of_module(row: ast.Subscript, ctx: FileFacts) -> bool:
-    """Whether a row is one of a module's own tensors: the weights of one of its experts are no sample."""
-    owner: ast.expr = row.value
+def _gone_through(target: ast.expr, turns: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """What the names of a loop go through: `rows` of `for i, row in enumerate(rows)` and of `rows.split(1)`."""
+    if isinstance(target, ast.Name):
+        whole = _cut_into_rows(turns)
+        if isinstance(whole, (ast.Name, ast.Attribute)):
+            yield target.id, whole
+    elif isinstance(target, ast.Tuple) and isinstance(turns, ast.Call) and isinstance(turns.func, ast.Name):
+        if turns.func.id == "enumerate" and len(target.elts) == 2 and turns.args:
+            yield from _gone_through(target.elts[1], turns.args[0])
+        elif turns.func.id == "zip":
+            for part, given in zip(target.elts, turns.args):
+                yield from _gone_through(part, given)
+
+
+def _cut_into_rows(turns: ast.expr) -> ast.expr:
+    """`x` of `x.split(1)`, `torch.split(x, 1, dim=0)` and `x.unbind()`; anything else stands for itself."""
+    if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Attribute):
+        return turns
+    name, dim = turns.func.attr, keyword(turns, "dim")
+    if name not in ("split", "unbind") or not (dim is None or is_constant(dim, 0)):
+        return turns
+    given = [turns.func.value, *turns.args] if not is_name(turns.func.value, "torch") else turns.args
+    rest = given[1:]
+    if name == "split":
+        if not rest or not is_constant(rest[0], 1):
+            return turns
+        rest = rest[1:]
+    return given[0] if given and all(is_constant(item, 0) for item in rest) else turns
+
+
+def is_row_of_tensor(row: ast.expr, whole: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a sample is a row of a tensor that is no module's own, nor one of a list in a list."""
+    return ctx.kind(whole).tag is Tag.TENSOR and not is_of_module(whole, ctx) and not is_of_nesting(row, ctx)
+
+
+def is_of_module(whole: ast.expr, ctx: FileFacts) -> bool:
+    """Whether rows are of a module's own tensors: the weights of one of its experts are no sample."""
+    owner = whole
     while isinstance(owner, (ast.Attribute, ast.Subscript, ast.Call)):
         owner = owner.func if isinstance(owner, ast.Call) else owner.value
         if ctx.kind(owner).tag is Tag.MODULE:
