@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from of_text import call_at, facts_of
 
+from perflint.analysis.names.refs import Scope
+
 NETS = """
 import torch
 from torch import nn
@@ -62,3 +64,52 @@ def test_a_forward_that_is_trained_is_called_in_the_loop() -> None:
     facts = facts_of(NETS + TRAINS.format(trained="Splitter(Net())") + USES)
     _, route, _ = facts.heat_and_route(call_at(facts, "torch.split(x, 2)"))
     assert route[0].text == "for batch in batches"
+
+
+_OF_ONE_KIND = """
+import torch
+from torch import nn
+
+
+class Plain(nn.Module):
+    def forward(self, x, mask=None):
+        return x.nonzero()
+
+
+class Shifted(nn.Module):
+    def forward(self, x, mask=None):
+        return x
+
+
+class PlainLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend = Plain()
+
+    def forward(self, x):
+        return self.attend(x, mask=x)
+
+
+class ShiftedLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend = Shifted()
+
+    def forward(self, x):
+        return self.attend(x, mask=x)
+
+
+class Given(nn.Module):
+    def __init__(self, attend):
+        super().__init__()
+        self.attend = attend
+
+    def forward(self, x):
+        return self.attend(x, mask=x)
+"""
+
+
+def test_a_call_of_what_is_known_is_no_way_to_another_class_that_takes_the_same_keyword() -> None:
+    facts = facts_of(_OF_ONE_KIND)
+    callers = facts.program.constants.passing.callers(Scope("a.py", "Plain.forward"))
+    assert {edge.caller.function for edge in callers} == {"PlainLayer.forward", "Given.forward"}

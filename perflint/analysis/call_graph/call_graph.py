@@ -219,11 +219,21 @@ class CallGraph:
             found += self.resolver.refs(value, caller)
             if type(value) is str and value.startswith("self.") and any(ref.kind == FUNCTION for ref in found):
                 found += [Ref(FUNCTION, item.path, item.function) for item in self._overriding.below(value, caller)]
+        if found:
+            found += self._by_default(scope, name)
         self._resolving.discard(key)
         refs = few(found)
         if not self._resolving:
             self._params[key] = refs
         return refs
+
+    def _by_default(self, scope: Scope, name: str) -> list[Ref]:
+        """The functions and classes of the project that a parameter is by default, where a call passes nothing."""
+        facts = self.facts(scope)
+        default = next((param.default for param in facts.params if param.name.lstrip("=") == name), None)
+        if not isinstance(default, str) or not self.handing.is_left_out(scope, name):
+            return []
+        return [ref for ref in self.resolver.refs(default, Scope(scope.path, facts.owner or MODULE)) if ref.path]
 
     def values_passed(self, scope: Scope, name: str) -> list[tuple[Value, Scope]]:
         """What the resolved callers of a function pass for its parameter `name`, each with where it is written."""

@@ -87,6 +87,16 @@ class Handing:
                     found += [(entry, edge.caller) for entry in self._entries(spread.unpacked, edge.caller, name)]
         return found
 
+    def is_left_out(self, scope: Scope, name: str) -> bool:
+        """Whether a call of a function surely passes nothing for its parameter: it is what it is by default there."""
+        return any(
+            edge.index >= 0
+            and not (edge.stands_in or edge.callback)
+            and self._graph.argument(edge, name) is None
+            and self._spread(edge.caller, edge.index) is None
+            for edge in self._graph.incoming.get(scope, ())
+        )
+
     def _entries(self, dicts: Iterable[Value], caller: Scope, key: str) -> Iterator[Value]:
         """What dicts hold under a key that a function writes out, itself or in each branch: `f(**options)`."""
         facts = self._graph.facts(caller)

@@ -27,12 +27,8 @@ class LookedUp:
 
     def of_call(self, call: CallFacts, scope: Scope) -> dict[Scope, Confidence]:
         """What a call may run, with how sure that is."""
-        if isinstance(call.func, str):
-            values = self._resolver.written.definitions(call.func, scope)
-        else:
-            values = [(call.func, scope)]
         found: dict[Scope, str] = {}
-        for value, where in values:
+        for value, where in self._called(call.func, scope):
             for ref in self._modules(value, where):
                 functions = self._resolver.imports.functions(ref.path)
                 found.update((Scope(item.path, item.name), item.name) for item in functions)
@@ -42,10 +38,19 @@ class LookedUp:
         if not fitting:
             return {}
         words = self._configured()
-        named = [item for item, name in fitting.items() if name in words]
+        named = [item for item, name in fitting.items() if name in words or f"{name}:" in words]
         if named:
             return dict.fromkeys(named, Confidence.MEDIUM)
         return dict.fromkeys(fitting, Confidence.LOW) if len(found) <= _MOST else {}
+
+    def _called(self, func: Value, scope: Scope) -> list[tuple[Value, Scope]]:
+        """What is called, as it is written: `losses[name](x)` calls one of those that `losses` was made of."""
+        if isinstance(func, str):
+            return self._resolver.written.definitions(func, scope)
+        if not (isinstance(func, tuple) and func[0] == "item" and isinstance(func[1], str)):
+            return [(func, scope)]
+        made = self._resolver.written.definitions(func[1], scope)
+        return [(item, where) for value, where in made for item in _items(value)]
 
     def _instances(self, made: Value, scope: Scope) -> Iterator[tuple[Scope, str]]:
         """What calling an object runs whose class is looked up and is made with what a call hands it."""
@@ -79,3 +84,13 @@ class LookedUp:
     def _fits(self, scope: Scope, call: CallFacts) -> bool:
         facts = self._resolver.summaries[scope.path].functions[scope.function]
         return may_take(facts, call.args, call.keywords) and has_all(facts, call.args, call.keywords)
+
+
+def _items(value: Value) -> Iterator[Value]:
+    """What a container that is written so holds."""
+    if isinstance(value, tuple) and value[0] in ("table", "each"):
+        yield value[1]
+    elif isinstance(value, tuple) and value[0] == "seq":
+        yield from value[1]
+    elif isinstance(value, tuple) and value[0] == "map":
+        yield from (item for _, item in value[1])

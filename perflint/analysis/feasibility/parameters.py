@@ -112,6 +112,12 @@ class Passing:
                     found.setdefault(last_name(call.func), []).append((scope, places[id(call)], call))
         return found
 
+    @cached_property
+    def _sure(self) -> frozenset[tuple[Scope, int]]:
+        """The calls, by function and place, of which it is known what they call."""
+        edges = (edge for edges in self._graph.outgoing.values() for edge in edges)
+        return frozenset([(edge.caller, edge.index) for edge in edges if edge.confidence is Confidence.HIGH])
+
     def _by_keyword(self, key: str) -> list[tuple[Scope, int, CallFacts]]:
         """The calls of what no function or class goes by the name of that pass a keyword: calls of objects."""
         known = self._passing.get(key)
@@ -122,6 +128,7 @@ class Passing:
                 (item.scope, item.place, item.call)
                 for item in named
                 if item.scope.path not in self._resolver.tests
+                and (item.scope, item.place) not in self._sure
                 and (name := last_name(item.call.func))
                 and name not in nesting.by_name
                 and not name[0].isupper()

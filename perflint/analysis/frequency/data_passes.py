@@ -116,10 +116,14 @@ class _Turning:
         self.targets = set(loop.targets)
         self.source: Value = iterated(loop.iterable) or loop.iterable
         self._counted = set(_lengths(loop.iterable))
+        self._owners = {owner for owner, dot, _ in (name.rpartition(".") for name in self._counted) if dot}
+        self._owners.discard("self")
 
     def counts(self, value: Value) -> bool:
-        """Whether the loop counts the items of a value: `for i in range(len(value))`."""
-        return isinstance(value, str) and value in self._counted
+        """Whether the loop counts the items of a value: `for i in range(len(value))`, or of what belongs to the same
+        data: `data.poses[i]` where it counts `data.paths`.
+        """
+        return isinstance(value, str) and (value in self._counted or value.rpartition(".")[0] in self._owners)
 
     def is_behind(self, value: Value) -> bool:
         """Whether a value is made of what the loop binds, or is an item of what is there before the function runs."""

@@ -425,6 +425,8 @@ class Resolver:
                 return found
         if annotated:
             return annotated
+        if self.param_refs is None:
+            return ()  # a default is what it is where nobody passes anything, which is not known yet
         return self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
 
     def annotated(self, annotation: str, scope: Scope) -> Refs:
