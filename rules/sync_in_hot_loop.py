@@ -17,7 +17,6 @@ from perflint.api import (
     Tag,
     callee_name,
 )
-from perflint.api.phases import beside_generation
 from perflint.api.waits import (
     NUMBER_NAMES,
     READ_NAMES,
@@ -30,12 +29,13 @@ from perflint.api.waits import (
     impact_of_decision,
     in_forward,
     in_step,
+    is_beside_generation,
     is_exceptional,
+    is_kept_until_end,
     is_wanted_on_host,
     may_be_tensor,
     numbers_of,
     read_before,
-    reads_each_element,
     region_of,
     roots,
     stored_on_host,
@@ -46,9 +46,6 @@ from perflint.api.words import short_text
 
 from ._fixes.put_off import read_after_loop
 from ._fixes.read_advice import advice_for_number, advice_for_read
-
-#: Code that trains nothing.
-_ASIDE = ("texts", "eval", "batches")
 
 
 class SyncInHotLoop(Rule):
@@ -86,8 +83,8 @@ class SyncInHotLoop(Rule):
     - Reads just behind another wait that the program needs, in the same function or in its callers, and reads just
       before results are copied to the host.
     - Generation whose state is on the host: one read of all values on each iteration.
-    - Values that the program hands on from the host: an action for an environment, outputs of an inference loop, rows
-      for a server.
+    - Values that the program hands on from the host: an action for an environment, outputs of an inference loop that
+      works with each of them there (arrays that it only collects are of low impact), rows for a server.
     - Results of an evaluation that are read after its loop over batches.
 
     Known limitations
@@ -127,10 +124,8 @@ class SyncInHotLoop(Rule):
             return  # tensor-formatting and unused-metric-work say it better
         if read_before(node, read.value, ctx, tests=True) or _is_read_of(ctx.tree.parent(node), node, ctx):
             return
-        is_aside = ctx.role(node) in _ASIDE and not in_forward(node, ctx) and beside_generation(node, ctx)
-        if is_aside and not reads_each_element(read.value, ctx):
-            return
-        if is_wanted_on_host(node, read, ctx):
+        is_kept = is_kept_until_end(node, read, ctx)
+        if is_beside_generation(node, read, ctx) or (is_wanted_on_host(node, read, ctx) and not is_kept):
             return
         fix, why_not = read_after_loop(node, ctx)
         advice = advice_for_read(node, read, ctx, forward=in_forward(node, ctx))
@@ -141,7 +136,7 @@ class SyncInHotLoop(Rule):
             advice=f"{advice} Not fixed automatically: {why_not}." if why_not else advice,
             fix=fix,
             confidence=min(self.confidence, read.certainty),
-            impact=impact_of_decision(node, ctx),
+            impact=Impact.LOW if is_kept else impact_of_decision(node, ctx),
             block=first_of_block(node, ctx),
         )
 

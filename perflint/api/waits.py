@@ -25,6 +25,7 @@ from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
 from perflint.analysis.waits.host_search import in_host_search
 from perflint.analysis.waits.host_work import in_forward, in_step, region_of, works_on_host
+from perflint.analysis.waits.kept_results import is_beside_generation, is_kept_until_end
 from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
@@ -109,12 +110,14 @@ __all__ = [
     "in_step",
     "is_asked",
     "is_asked_for",
+    "is_beside_generation",
     "is_boolean",
     "is_checked",
     "is_company",
     "is_exceptional",
     "is_fill_value",
     "is_formatter",
+    "is_kept_until_end",
     "is_measurement",
     "is_option_for",
     "is_read_next",
