@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstring
 
@@ -204,16 +204,6 @@ class FunctionFacts:
         for name in PUT_OFF:
             delattr(self, name)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Only asked for what is not there yet."""
-            if name not in PUT_OFF:
-                raise AttributeError(name)
-            found = self.later.read(name)
-            setattr(self, name, found)
-            return found
-
     def copied(self) -> FunctionFacts:
         """Equal facts of its own; what is put off stays so."""
         found = object.__new__(FunctionFacts)
@@ -296,6 +286,29 @@ class FunctionFacts:
                 found.append(int(item.detail))
             context = item.parent
         return found
+
+
+def _read_when_asked(name: str) -> property:
+    """What reads one of `PUT_OFF` when it is asked for. The class has no `__getattr__` for that: with one, the
+    interpreter looks up all of its fields the long way, and they are read millions of times.
+    """
+    slot = vars(FunctionFacts)[name]
+
+    def get(facts: FunctionFacts) -> Any:
+        try:
+            return slot.__get__(facts, FunctionFacts)
+        except AttributeError:
+            if facts.later is None:
+                raise
+        found = facts.later.read(name)
+        slot.__set__(facts, found)
+        return found
+
+    return property(get, slot.__set__, slot.__delete__)
+
+
+for _name in PUT_OFF:
+    setattr(FunctionFacts, _name, _read_when_asked(_name))
 
 
 class ByPlace:
