@@ -110,7 +110,7 @@ class AllocThenTransfer(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         if callee_name(node) not in _MOVES:
-            yield from self._legacy(node, ctx)
+            yield from self._legacy(node, ctx) if ctx.once(_names_legacy_classes, ctx.tree.module) else ()
             return
         if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
             return
@@ -166,7 +166,7 @@ class AllocThenTransfer(Rule):
 
     def _legacy(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """`torch.cuda.FloatTensor(array)`: the constructor is the move."""
-        if not _names_legacy_classes(ctx) or ctx.heat(node) < Heat.STEP or ctx.role(node) == "data":
+        if ctx.heat(node) < Heat.STEP or ctx.role(node) == "data":
             return
         data = copied_data(node, ctx)
         if data is None or PICTURES_FILE.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
@@ -198,7 +198,7 @@ def _hands_back(made: ast.Call, ctx: Context) -> bool:
     return ctx.target(made.func) in _AS_IT_IS and not (made.args and is_written_out(made.args[0], ctx))
 
 
-def _names_legacy_classes(ctx: Context) -> bool:
+def _names_legacy_classes(_: ast.Module, ctx: Context) -> bool:
     """Whether the program speaks of device tensors' classes at all: most do not, and every call is asked."""
     return ctx.program.mentions(_LEGACY_NAMES)
 

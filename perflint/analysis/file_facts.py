@@ -88,6 +88,10 @@ class FileFacts:
         found = scopes.get(id(node))
         if found is not None:
             return found
+        statement, always = self.tree.standing(node)
+        if always and statement is not node:
+            found = scopes[id(node)] = scopes.get(id(statement)) or self.scope(statement)
+            return found
         # Whatever stands between a node and its function has the same scope.
         passed: list[int] = []
         child: ast.AST = node

@@ -409,11 +409,18 @@ class Program:
         """Whether any file of the program uses one of the identifiers."""
         wanted = frozenset(names)
         if paths is not None:
-            return any(not wanted.isdisjoint(self._words(path)) for path in paths)
+            return any(self._names_one(path, wanted) for path in paths)
         known = self._mentioned.get(wanted)
         if known is None:
             known = self._mentioned[wanted] = self._is_mentioned(wanted)
         return known
+
+    def _names_one(self, path: str, wanted: frozenset[str]) -> bool:
+        """Whether a file uses one of the identifiers. For a few of them its text need not be taken apart."""
+        if len(wanted) > _FEW_NAMES or path in self._identifiers:
+            return not wanted.isdisjoint(self._words(path))
+        text = self.identifiers(path)
+        return any(f" {name} " in text for name in wanted)
 
     def _is_mentioned(self, names: Iterable[str]) -> bool:
         """Told by texts: few such questions are asked, and to take all texts apart would cost more than they do."""
@@ -444,6 +451,8 @@ def _no_flow(_: str) -> Flow | None:
     return None
 
 
+#: So many names are found sooner in a text than the text is taken apart.
+_FEW_NAMES = 8
 #: Files whose identifiers are kept at hand.
 _MOST_FILES_OF_WORDS = 64
 #: Of no more files all identifiers are kept as texts: a project that is larger has no room for it.

@@ -39,6 +39,9 @@ class Reaching:
         self._generators: dict[tuple[int, str], Definition | None] = {}
         #: By statement, the scopes around it whose names it sees, innermost first.
         self._around: dict[int, tuple[ScopeLike, ...]] = {}
+        #: By innermost scope and name: its definitions, where they are the same for all uses, else the scope that binds
+        #: it, which has to be asked what reaches each of them.
+        self._names: dict[int, dict[str, tuple[Definition, ...] | ScopeBindings]] = {}
 
     def definitions(self, use: ast.Name) -> tuple[Definition, ...]:
         """The definitions that may give the name its value here; empty for builtins and names of star imports."""
@@ -175,26 +178,40 @@ class Reaching:
                             module.by_key[name].append(item)
 
     def _definitions(self, use: ast.Name) -> tuple[Definition, ...]:
-        scopes, is_simple = self._scopes_of(use)
-        found = None if is_simple else self._comprehension_target(use)
-        if found is not None:
-            return (found,)
-        scope = self._binding(use.id, scopes)
+        name = use.id
+        statement, always = self.tree.standing(use)
+        if always:
+            scopes = self._scopes_around(statement)
+            names = self._names.setdefault(id(scopes[0] if scopes else self.tree.module), {})
+            found = names.get(name)
+            if found is None:
+                found = names[name] = self._defined_in(name, scopes)
+        else:
+            scopes, is_simple = self._scopes_of(use)
+            target = None if is_simple else self._comprehension_target(use)
+            found = self._defined_in(name, scopes) if target is None else (target,)
+        if isinstance(found, tuple):
+            return found
+        query = Query.of(found, (name,))
+        if self._from_use(use, query) and name in found.params:
+            query.add([found.params[name]])
+        return tuple(query.found.values())
+
+    def _defined_in(self, name: str, scopes: tuple[ScopeLike, ...]) -> tuple[Definition, ...] | ScopeBindings:
+        """The definitions of a name that stands in some scopes, innermost first, where they are the same wherever it
+        stands there; else the scope that binds it.
+        """
+        scope = self._binding(name, scopes)
         if scope is None:
             return ()
         if scope.node is not (scopes[0] if scopes else self.tree.module):
             # Seen from a nested function, or a module name from a function: it may run at any time.
-            definitions = scope.all_of(use.id)
-        elif isinstance(scope.node, ast.Lambda):
-            definitions = (scope.params[use.id],)
-        elif isinstance(scope.node, FUNCTIONS) and scope.is_bound_once(use.id):
-            definitions = scope.all_of(use.id)  # without it there would be no value at all
-        else:
-            query = Query.of(scope, (use.id,))
-            if self._from_use(use, query) and use.id in scope.params:
-                query.add([scope.params[use.id]])
-            definitions = tuple(query.found.values())
-        return definitions
+            return scope.all_of(name)
+        if isinstance(scope.node, ast.Lambda):
+            return (scope.params[name],)
+        if isinstance(scope.node, FUNCTIONS) and scope.is_bound_once(name):
+            return scope.all_of(name)  # without it there would be no value at all
+        return scope
 
     def _scope_node(self, node: ast.AST) -> ScopeLike:
         """The innermost scope whose names a node sees directly, a class body included."""

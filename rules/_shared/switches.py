@@ -45,16 +45,20 @@ def _is_off(name: str, ctx: Context) -> bool:
     """Whether the functions of the file that have a parameter of this name and a default for it switch it off, and
     nobody switches it on.
     """
-    defaults = [
-        default
-        for function in walk(ctx.tree.module)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        for given, default in _defaults(function.args)
-        if given.arg == name
-    ]
+    defaults = ctx.once(_all_defaults, ctx.tree.module).get(name)
     if not defaults or not all(is_constant(default, value=False) for default in defaults):
         return False
     return _ON not in ctx.program.whole.given(name)
+
+
+def _all_defaults(module: ast.Module, _: Context) -> dict[str, list[ast.expr]]:
+    """By parameter, its defaults in the functions of a file."""
+    found: dict[str, list[ast.expr]] = {}
+    for function in walk(module):
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for given, default in _defaults(function.args):
+                found.setdefault(given.arg, []).append(default)
+    return found
 
 
 def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:

@@ -276,6 +276,8 @@ def _asked_of(values: list[object]) -> Iterator[str]:
     waiting = list(values)
     while waiting:
         value = waiting.pop()
+        if value is None or value.__class__ is str:
+            continue  # most are: to ask whether one is a mapping takes longer
         if isinstance(value, Mapping):
             waiting += value.values()
         elif isinstance(value, tuple):

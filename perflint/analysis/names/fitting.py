@@ -14,22 +14,26 @@ def may_take(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tup
     given = {name for name, _ in keywords}
     if SPREAD in given:
         return True
+    given.discard("")
     by_place, takes_more, takes_any = 0, False, False
-    named = set()
-    for param in facts.params:  # asked of each of hundreds that a call may run
-        name = param.name
-        if name[:2] == "**":
+    for name, _, _ in facts.params:  # asked of each of hundreds that a call may run
+        begins = name[:1]
+        if begins == "=":
+            if given:
+                given.discard(name[1:])
+        elif begins != "*":
+            by_place += 1
+            if given:
+                given.discard(name)
+        elif name[:2] == "**":
             takes_any = True
-        elif name[:1] == "*":
-            takes_more = True
         else:
-            by_place += name[:1] != "="
-            named.add(name.lstrip("="))
+            takes_more = True
     if _is_bound(facts) and len(args) < by_place:  # with as many it may be `Base.step(self, batch)`
         by_place -= 1
     if len(args) > by_place and not takes_more:
         return False
-    return takes_any or named.issuperset(given - {""})
+    return takes_any or not given
 
 
 def has_all(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> bool:

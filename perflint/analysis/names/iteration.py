@@ -40,6 +40,8 @@ _CONTAINERS = frozenset(
     "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
 )
 _SEQUENTIAL = "torch.nn.Sequential"
+#: Values that nothing is known to come out of.
+_HOLDING_NOTHING = frozenset({"const", "table", "lambda"})
 
 
 class Resolving(Protocol):
@@ -83,6 +85,8 @@ class Iteration:
 
     def elements(self, value: Value, scope: Scope, index: object = None) -> Refs:
         """What iterating `value` gives, or indexing it with `index`."""
+        if value is None or (type(value) is tuple and value[0] in _HOLDING_NOTHING):
+            return ()
         key = (value, scope, index)
         kept = self._kept.get(key)
         if kept is not None:

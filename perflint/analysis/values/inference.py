@@ -254,7 +254,8 @@ class Inference:
         definitions = self.flow.definitions(node)
         if not definitions:
             return self._free(node)
-        found = self.joining.of(definitions, frame)
+        one = len(definitions) == 1
+        found = self.definition_kind(definitions[0], frame) if one else self.joining.of(definitions, frame)
         if found is UNKNOWN and looks_like_loader(node.id):
             found = NAMED_LOADER
         if found.tag in (Tag.STRING, Tag.DEVICE) and found.device is not None and found.device.may_be_cuda:

@@ -35,7 +35,7 @@ class Joining:
             if made and len(made) < len(definitions):
                 return self.of(made, frame).at_most(Confidence.MEDIUM)
         if len(definitions) == 1:
-            return join((self._inference.definition_kind(definitions[0], frame),))
+            return self._inference.definition_kind(definitions[0], frame)
         kinds: list[Kind] = []
         for definition in definitions:
             kinds.append(self._inference.definition_kind(definition, frame))

@@ -192,12 +192,11 @@ class Kind(NamedTuple):
         return None
 
     def but(self, **changes: object) -> Kind:
-        """A copy with some fields changed: `_replace`, in less than half of its time."""
-        fields: dict[str, object] = dict(zip(self._fields, self))
-        fields.update(changes)
-        if len(fields) > len(self):
-            raise TypeError(f"no such field: {changes}")
-        return tuple.__new__(Kind, fields.values())
+        """A copy with some fields changed: `_replace`, in a fourth of its time."""
+        fields: list[object] = [*self]
+        for name, value in changes.items():
+            fields[_PLACES[name]] = value
+        return tuple.__new__(Kind, fields)
 
     def at_most(self, certainty: Confidence) -> Kind:
         is_less = self.certainty <= certainty or self.tag is _NEVER
@@ -213,6 +212,9 @@ class Kind(NamedTuple):
         words += [name for name in ("pinned", "scalar", "fresh", "optional") if getattr(self, name)]
         return " ".join(words)
 
+
+#: By name, the places of a kind's fields.
+_PLACES = {name: place for place, name in enumerate(Kind._fields)}
 
 UNKNOWN = Kind(Tag.UNKNOWN, certainty=Confidence.LOW)
 NEVER = Kind(Tag.NEVER)

@@ -78,7 +78,8 @@ class Narrowing:
         """`kind`, the joined kind of the definitions that reach `use`, after the tests on the way to it."""
         if kind.tag is Tag.NEVER:
             return kind
-        facts = self._facts(use)
+        statement, always = self.tree.standing(use)
+        facts = self._facts_around(statement) if always else self._facts(use)
         if not facts:
             return kind
         excluded: set[Tag] = set()

@@ -404,9 +404,11 @@ class Parameters:
         """
         other, place = self.inference.at(edge.caller.path), self.place_of(function, name)
         found = UNKNOWN if other is None else other.parameters.argument_at(edge, name, place, frame)
-        if function.name == "forward" and other is not None and found is not None and not moves_itself(function, name):
+        if function.name != "forward" or other is None or found is None:
+            return found
+        moved = scattered(found)
+        if moved is not found and not moves_itself(function, name):
             call = other.parameters.written.of(edge)
-            moved = scattered(found)
             if call is not None and moved != found and is_scattering(other.eval(call.func, frame)):
                 return moved
         return found

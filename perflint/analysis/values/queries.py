@@ -123,7 +123,14 @@ class Queries:
             self._lowest = min(self._lowest, 0)
             return self._read(query)
         reader, outer, mark = self._reader, self._lowest, len(self._trail)
-        found, lowest = self._evaluate(query)
+        # As `_evaluate` does, without a call more for each of the many.
+        self._reader, self._lowest = query, _NOWHERE
+        self._depth += 1
+        try:
+            found = evaluate(*args)
+        finally:
+            self._depth -= 1
+        lowest = self._lowest
         if lowest >= index and not query.readers and len(self._trail) == mark:
             if floor is not None and found.tag is Tag.NEVER:
                 found = floor()

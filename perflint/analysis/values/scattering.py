@@ -8,6 +8,7 @@ from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.syntax.tree import FunctionNode
+from perflint.syntax.walk import walk
 from perflint.torch_model import distributed, wrappers
 
 #: Calls by which a function takes a tensor to a device itself.
@@ -60,5 +61,5 @@ def moves_itself(function: FunctionNode, name: str) -> bool:
         and part.func.attr in _MOVES
         and isinstance(part.func.value, ast.Name)
         and part.func.value.id == name
-        for part in ast.walk(function)
+        for part in walk(function)
     )

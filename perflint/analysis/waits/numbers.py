@@ -236,11 +236,18 @@ def _may_be_read(item: ast.expr, ctx: FileFacts) -> bool:
 
 def is_buffer(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether an attribute is a buffer that its class registers: `self.r` of `self.register_buffer("r", one)`."""
-    if not isinstance(node, ast.Attribute) or "register_buffer" not in ctx.tree.source.text:
+    if not isinstance(node, ast.Attribute):
         return False
     # The text tells of most attributes that they are no buffers of this file.
-    is_registered = any(f"{quote}{node.attr}{quote}" in ctx.tree.source.text for quote in "\"'")
+    text = ctx.once(_text_with_buffers, ctx.tree.module)
+    is_registered = f'"{node.attr}"' in text or f"'{node.attr}'" in text
     return is_registered and is_from(ctx.kind(node).origin, Provenance.BUFFER)
+
+
+def _text_with_buffers(_: ast.Module, ctx: FileFacts) -> str:
+    """The text of a file that registers buffers; empty for any other."""
+    text = ctx.tree.source.text
+    return text if "register_buffer" in text else ""
 
 
 def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
