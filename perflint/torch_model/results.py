@@ -19,9 +19,11 @@ FLOATING = words(
     "sigmoid softmax log_softmax exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan tanh asin acos atan atan2 "
     "sinh cosh reciprocal div divide true_divide erf erfc erfinv lgamma digamma mean std var norm logsumexp deg2rad "
     "rad2deg sinc logit float_power nanmean dropout gelu silu relu6 softplus layer_norm batch_norm group_norm "
-    "normalize interpolate cross_entropy mse_loss l1_loss smooth_l1_loss nll_loss kl_div "
+    "normalize cross_entropy mse_loss l1_loss smooth_l1_loss nll_loss kl_div "
     "binary_cross_entropy binary_cross_entropy_with_logits cosine_similarity"
 )
+#: Of integers they may give integers, as an argument says.
+ROUNDED = words("div divide")
 #: Sums of booleans are integers.
 SUMMING = words("sum cumsum prod cumprod nansum")
 #: Give numbers of the type of their tensors.
@@ -36,7 +38,7 @@ KEEPING = words(
     "zeros_like ones_like empty_like full_like rand_like randn_like new_zeros new_ones new_empty new_full "
     "bitwise_and bitwise_or bitwise_xor bitwise_not remainder fmod floor_divide lerp addmm baddbmm linear conv1d "
     "conv2d conv3d pad rearrange repeat reduce pad_sequence requires_grad_ cpu cuda pin_memory rot90 "
-    "swapaxes movedim cross outer kron trace det inverse"
+    "swapaxes movedim cross outer kron trace det inverse interpolate"
 )
 #: Work on each number by itself: the result has the dimensions that their tensors broadcast to.
 ELEMENTWISE = words(

@@ -148,7 +148,6 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL702-scaler-with-bfloat16/kept_for_checkpoints",
     ),
     "several at once": (
-        "TPL205-data-dependent-shape/many_behind_a_wait",
         "TPL201-sync-in-hot-loop/helpers_with_other_callers",
         "TPL201-sync-in-hot-loop/what_no_call_asks_for",
         "TPL107-alloc-then-transfer/once_per_epoch",

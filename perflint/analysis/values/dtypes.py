@@ -9,7 +9,7 @@ from perflint.torch_model import results, tensors
 
 
 class Dtype(enum.Enum):
-    """A type of numbers; `FLOATING` is one of the three floating types. What is not known is None."""
+    """A type of numbers; `FLOATING` is one of the floating types or the complex one. What is not known is None."""
 
     BOOL = "bool"
     INT = "int"
@@ -27,6 +27,7 @@ class Dtype(enum.Enum):
 
 
 _FLOATS = frozenset({Dtype.HALF, Dtype.FLOAT, Dtype.DOUBLE, Dtype.FLOATING})
+_INEXACT = _FLOATS | {Dtype.COMPLEX}
 _NAMES: Mapping[str, Dtype] = {
     **dict.fromkeys(("bool", "bool_", "BoolTensor"), Dtype.BOOL),
     **dict.fromkeys(
@@ -53,20 +54,20 @@ def join_dtypes(left: Dtype | None, right: Dtype | None) -> Dtype | None:
     """The least type that covers both."""
     if left is right:
         return left
-    if left in _FLOATS and right in _FLOATS:
-        return Dtype.FLOATING
-    return None
+    return Dtype.FLOATING if left in _INEXACT and right in _INEXACT else None
 
 
 def promoted(kinds: Iterable[Dtype | None]) -> Dtype | None:
     """The type of an arithmetic result on tensors of these types, where no rule of dimensions can tell otherwise: the
-    same for all of one type, floating for a floating one among integers.
+    same for all of one type, floating for a floating one among others.
     """
     found = set(kinds)
     if len(found) == 1:
         return found.pop()
-    if None in found or Dtype.COMPLEX in found:
-        return None
+    if None in found:
+        return None if found.isdisjoint(_INEXACT) else Dtype.FLOATING
+    if Dtype.COMPLEX in found:
+        return Dtype.COMPLEX
     floats = found & _FLOATS
     if not floats:
         return Dtype.INT if found == {Dtype.BOOL, Dtype.INT} else None
@@ -84,7 +85,8 @@ def of_operation(name: str, given: Iterable[Dtype | None]) -> Dtype | None:
         return _NAMES.get(name)
     found = promoted(given)
     if plain in results.FLOATING:
-        return found if found in _FLOATS else Dtype.FLOATING if found in (Dtype.BOOL, Dtype.INT) else None
+        is_told = found is not None or plain not in results.ROUNDED
+        return found if found in _FLOATS else Dtype.FLOATING if is_told else None
     if plain in results.SUMMING and found is Dtype.BOOL:
         return Dtype.INT
     return found if plain in results.KEEPING else None

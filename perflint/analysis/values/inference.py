@@ -24,7 +24,7 @@ from perflint.analysis.names.refs import (
     Refs,
     Scope,
 )
-from perflint.analysis.values import attributes, displays, library, operations, promises, type_aliases
+from perflint.analysis.values import attributes, displays, library, operations, promises, tensor_parts, type_aliases
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.calls import Calls
 from perflint.analysis.values.classes import Classes
@@ -220,7 +220,8 @@ class Inference:
         if isinstance(node, ast.Subscript):
             return self._subscript(node, frame)
         if isinstance(node, ast.BinOp):
-            return operations.binary(self.eval(node.left, frame), node.op, self.eval(node.right, frame))
+            made = operations.binary(self.eval(node.left, frame), node.op, self.eval(node.right, frame))
+            return tensor_parts.with_literal(made, node, lambda part: self.eval(part, frame))
         if isinstance(node, ast.UnaryOp):
             return operations.unary(node.op, self.eval(node.operand, frame))
         if isinstance(node, ast.Compare):
@@ -429,6 +430,8 @@ class Inference:
                 return self._stored([*kinds, taken], stores) if kinds else taken
         by = self.eval(index, frame) if base.tag is Tag.TENSOR and _selects(index) else UNKNOWN
         found = operations.index(base, plain, is_slice=isinstance(index, ast.Slice), by=by)
+        if base.is_tensor and isinstance(index, ast.Tuple):
+            found = found.but(rank=tensor_parts.rank_of_cut(index, base.rank, lambda part: self.eval(part, frame)))
         return self._stored([*kinds, found], stores) if kinds else found
 
     # Promises.

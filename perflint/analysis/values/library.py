@@ -100,10 +100,8 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
     if short == "nonzero":
         made = _result(name, arguments)
         return sequence(made.but(rank=1)) if arguments.is_true("as_tuple") else made
-    if short == "unique":
-        made = _result(name, arguments)
-        several = any(arguments.has(key) for key in ("return_inverse", "return_counts"))
-        return sequence(made) if several else made
+    if short in ("unique", "unique_consecutive"):
+        return shapes.unique(_result(name, arguments), arguments)
     if name in _PACKING:
         first = arguments.at(0, "input" if name.endswith("_padded_sequence") else "sequences") or UNKNOWN
         place, device = same_place([first.element if first.tag is Tag.SEQUENCE and first.element else first])

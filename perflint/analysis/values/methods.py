@@ -135,7 +135,7 @@ def _tensor(call: _MethodCall) -> Kind:
     if call.name == "backward":
         return NONE
     if call.name in tensors.NEW_METHODS:
-        return _new(call.receiver, call.arguments)
+        return _new(call.receiver, call.name, call.arguments)
     if call.name in tensors.DIMENSIONED:
         return _dimensioned(call.receiver, call.name, call.arguments)
     if call.name == "type" and not len(call.arguments) and not call.arguments.keywords:
@@ -151,9 +151,7 @@ def _tensor(call: _MethodCall) -> Kind:
     if call.name in tensors.TUPLE_METHODS:
         return shapes.several(call.name, _fresh(call.receiver, call.name, call.arguments))
     if call.name in tensors.FRESH_METHODS:
-        made = _fresh(call.receiver, call.name, call.arguments)
-        several = call.name == "nonzero" and call.arguments.is_true("as_tuple")
-        return sequence(made.but(rank=1)) if several else made
+        return shapes.positions(call.name, _fresh(call.receiver, call.name, call.arguments), call.arguments)
     if call.name in ("register_hook", "register_post_accumulate_grad_hook"):
         return Kind(Tag.INSTANCE, qualified="torch.utils.hooks.RemovableHandle")
     return UNKNOWN
@@ -184,12 +182,13 @@ def _fresh(receiver: Kind, name: str, arguments: Arguments) -> Kind:
     )
 
 
-def _new(receiver: Kind, arguments: Arguments) -> Kind:
+def _new(receiver: Kind, name: str, arguments: Arguments) -> Kind:
+    rank = shapes.of_new(name, arguments)
     dtype = shapes.given_dtype(arguments) if arguments.has("dtype") else receiver.dtype
     if arguments.has("device"):
         device = transfers.device_of(arguments.at(-1, "device"))
-        return tensor(device.place, device=device, fresh=True, dtype=dtype)
-    made = tensor(receiver.place, device=receiver.device, fresh=True, certainty=receiver.certainty)
+        return tensor(device.place, device=device, rank=rank, fresh=True, dtype=dtype)
+    made = tensor(receiver.place, device=receiver.device, rank=rank, fresh=True, certainty=receiver.certainty)
     return made.but(origin=receiver.origin, dtype=dtype)
 
 

@@ -24,7 +24,7 @@ from perflint.analysis.values.kind import (
     tensor,
 )
 from perflint.analysis.values.origin import Origin, Provenance
-from perflint.analysis.values.ranks import SCALAR, SOME, broadcast, fewer
+from perflint.analysis.values.ranks import SCALAR, SOME, broadcast, fewer, placed
 from perflint.analysis.values.transfers import device_named
 from perflint.finding import Confidence
 
@@ -224,7 +224,7 @@ def _arithmetic(left: Kind, op: ast.operator, right: Kind) -> Dtype | None:
     """The type of `left op right`: a Python number leaves a floating tensor what it is."""
     held = [kind for kind in (left, right) if kind.tag is not Tag.NUMBER]
     found = dtypes.promoted(kind.dtype for kind in held)
-    if isinstance(op, ast.Div) and found in (Dtype.BOOL, Dtype.INT):
+    if isinstance(op, ast.Div) and found in (None, Dtype.BOOL, Dtype.INT):
         return Dtype.FLOATING
     if len(held) == 1 and found in (Dtype.BOOL, Dtype.INT) and not isinstance(op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return None
@@ -237,8 +237,8 @@ def _indexed(rank: int | None, key: object, by: Kind, *, is_slice: bool) -> int 
         return rank
     if isinstance(key, int) or by.tag is Tag.NUMBER:
         return fewer(rank)
-    if by.is_tensor and by.scalar and by.dtype is Dtype.INT:
-        return fewer(rank)
+    if by.is_tensor and by.dtype is Dtype.INT:
+        return placed(rank, by.rank)
     return SOME if by.is_tensor and by.dtype is Dtype.BOOL else None
 
 

@@ -215,7 +215,7 @@ class Parameters:
             passed = self._passed(function, argument.arg) if is_called else UNKNOWN
             if passed.tag is Tag.NEVER:
                 return passed
-            found = _merged(annotated, passed)
+            found = promises.merged(annotated, passed)
         elif is_called and found.tag is Tag.NUMBER:
             passed = self._passed(function, argument.arg)
             found = passed if passed.is_tensor else found  # `sigma: float`, where each caller gives a tensor
@@ -464,24 +464,6 @@ def _is_open(kind: Kind) -> bool:
     if kind.tag in (Tag.SEQUENCE, Tag.MAPPING):
         return kind.element is None or not kind.element.known or _is_open(kind.element)
     return False
-
-
-def _merged(annotated: Kind, passed: Kind) -> Kind:
-    """The annotation, with what callers say where it is silent."""
-    if not annotated.known:
-        return passed
-    if annotated.tag is Tag.TENSOR and passed.tag is Tag.NUMBER:
-        return passed  # every known caller gives a number: `status(loss.item())`
-    if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
-        if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
-            return annotated if passed.element is None else passed
-        # Callers of whom one made it and another was given it say nothing of where it is: it is handed in.
-        is_told = passed.place is not Place.UNKNOWN or not is_from(passed.origin, Provenance.CONSTRUCTOR)
-        origin = passed.origin if is_told else annotated.origin
-        return annotated.but(place=passed.place, device=passed.device, pinned=passed.pinned, origin=origin)
-    if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
-        return passed
-    return annotated
 
 
 def _ordered(function: FunctionNode) -> list[ast.arg]:

@@ -23,7 +23,7 @@ from perflint.analysis.values.kind import (
     sequence,
     tensor,
 )
-from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.ranks import SOME
 from perflint.finding import Confidence
 from perflint.torch_model import loaders, modules
@@ -141,6 +141,32 @@ def kept(found: Kind, promised: Kind) -> Kind:
             place=found.place, device=found.device, pinned=found.pinned, origin=found.origin or promised.origin
         )
     return found if found.known else promised
+
+
+def merged(annotated: Kind, passed: Kind) -> Kind:
+    """The annotation, with what callers say where it is silent."""
+    if not annotated.known:
+        return passed
+    if annotated.tag is Tag.TENSOR and passed.tag is Tag.NUMBER:
+        return passed  # every known caller gives a number: `status(loss.item())`
+    if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
+        if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
+            return annotated if passed.element is None else passed
+        # Callers of whom one made it and another was given it say nothing of where it is: it is handed in.
+        is_told = passed.place is not Place.UNKNOWN or not is_from(passed.origin, Provenance.CONSTRUCTOR)
+        origin = passed.origin if is_told else annotated.origin
+        of_tensor = passed if passed.is_tensor else annotated
+        return annotated.but(
+            place=passed.place,
+            device=passed.device,
+            pinned=passed.pinned,
+            origin=origin,
+            rank=of_tensor.rank if annotated.rank is None else annotated.rank,
+            dtype=of_tensor.dtype if annotated.dtype is None else annotated.dtype,
+        )
+    if annotated.tag is Tag.SEQUENCE and passed.tag in (Tag.LOADER, Tag.DATASET, Tag.TENSOR):
+        return passed
+    return annotated
 
 
 def library_instance(dotted: str) -> Kind:

@@ -29,6 +29,18 @@ def fewer(rank: int | None, by: int = 1) -> int | None:
     return rank - by if rank is not None and rank >= by else None
 
 
+def placed(rank: int | None, by: int | None) -> int | None:
+    """The rank of what positions of rank `by` select along the first dimension."""
+    return None if rank is None or by is None or rank < 1 or by < SCALAR else rank - 1 + by
+
+
+def cut(rank: int | None, *, numbers: int, added: int) -> int | None:
+    """The rank of `x[:, i, None]`: a number takes a dimension, None adds one, all else is a slice."""
+    if rank is None or rank < numbers:
+        return SOME if rank == SOME and not numbers else None
+    return rank - numbers + added
+
+
 def more(rank: int | None, by: int = 1) -> int | None:
     """The rank with so many dimensions added: by `unsqueeze`, or by stacking. Of what is not known it is `SOME`."""
     return rank + by if rank is not None and rank >= 0 else SOME

@@ -38,6 +38,14 @@ def of_constructor(name: str, arguments: Arguments) -> int | None:
     return _of_data(first)
 
 
+def of_new(name: str, arguments: Arguments) -> int | None:
+    """The rank of what a tensor makes of sizes, or of data: `x.new_zeros(n, 3)`, `x.new_tensor(rows)`."""
+    if name in ("new_zeros", "new_ones", "new_empty"):
+        return _sized(arguments)
+    first = arguments.at(0) if name == "new_tensor" and arguments.exact else None
+    return None if first is None else _of_data(first)
+
+
 def _of_data(kind: Kind) -> int | None:
     """The rank of a tensor of Python data."""
     if kind.tag in (Tag.NUMBER, Tag.TENSOR):
@@ -158,6 +166,30 @@ def of_grid(arguments: Arguments) -> int | None:
     if not arguments.exact or not kinds:
         return None
     return _length(kinds[0]) if kinds[0].tag is Tag.SEQUENCE else len(kinds)
+
+
+def positions(name: str, made: Kind, arguments: Arguments) -> Kind:
+    """What a method gives that may give several tensors, as its arguments say."""
+    if name in ("unique", "unique_consecutive"):
+        return unique(made, arguments)
+    several_of_it = name == "nonzero" and arguments.is_true("as_tuple")
+    return sequence(made.but(rank=1)) if several_of_it else made
+
+
+def unique(made: Kind, arguments: Arguments) -> Kind:
+    """What `unique` gives: the values, and as far as asked where each came to lie, and how often it was there."""
+    parts = [part for part in ("return_inverse", "return_counts") if not _is_false(part, arguments)]
+    if not parts:
+        return made
+    counted = made.but(dtype=Dtype.INT, requires_grad=False)
+    if any(arguments.constant(-1, part) is not True for part in parts):
+        return sequence(made.but(rank=None, dtype=None))
+    rest = [counted.but(rank=1 if part == "return_counts" else None) for part in parts]
+    return sequence(items=(made, *rest))
+
+
+def _is_false(name: str, arguments: Arguments) -> bool:
+    return not arguments.has(name) or arguments.constant(-1, name) is False
 
 
 def values_and_indices(made: Kind) -> Kind:
