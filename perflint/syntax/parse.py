@@ -7,6 +7,7 @@ import sys
 import warnings
 
 from perflint.errors import SourceError
+from perflint.syntax import type_comments
 from perflint.syntax.file import SourceFile
 
 
@@ -15,6 +16,12 @@ def parse(source: SourceFile) -> ast.Module:
 
     Raises SourceError with the line, where there is one, for what does not parse or nests too deep.
     """
+    tree = _tree(source)
+    type_comments.annotate(tree, source.text)
+    return tree
+
+
+def _tree(source: SourceFile) -> ast.Module:
     try:
         return parse_text(source.text)
     except SyntaxError as error:

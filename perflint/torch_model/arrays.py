@@ -28,6 +28,14 @@ DRAWS = {
     f"numpy.random.{name}": most
     for name, most in (("rand", 0), ("randn", 0), ("random", 0), ("normal", 2), ("uniform", 2), ("randint", 2))
 }
+#: What draws numbers, and the functions of `numpy.random` that its methods are like.
+GENERATORS = within("numpy.random", "default_rng Generator RandomState")
+DRAWN_BY = {
+    "integers": "randint",
+    "standard_normal": "randn",
+    "random_sample": "random",
+    **{name: name for name in words("rand randn random normal uniform randint permutation choice")},
+}
 #: One number, or an array when an axis is given.
 ARRAY_REDUCTIONS = within("numpy", "mean sum std var median max min prod any all argmax argmin amax amin nanmean ptp")
 NUMBER_FUNCTIONS = (

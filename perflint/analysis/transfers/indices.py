@@ -32,15 +32,15 @@ def _index_copied(node: ast.Subscript, ctx: FileFacts) -> DataCopy | None:
     if index is None:
         return None
     data = ctx.kind(node.value)
-    # Of what a loader gives, only a tensor is indexed with a tensor.
-    if data.tag not in (Tag.TENSOR, Tag.BATCH):
+    # Of what a loader or a model gives, only a tensor is indexed with a tensor or with a list.
+    if data.tag not in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT):
         return None
     if not data.on_accelerator and not (data.is_tensor and in_forward(node, ctx) and not _is_of_no_module(node, ctx)):
         return None
     placed = kind_on_device(data.but(tag=Tag.TENSOR), node.value, ctx)
     if placed is None:
         return None
-    if data.tag is Tag.BATCH and ctx.kind(index).tag is not Tag.TENSOR:
+    if data.tag is not Tag.TENSOR and not (ctx.kind(index).tag is Tag.TENSOR or _is_surely_list(index, ctx)):
         return None
     return DataCopy(node, index, min(placed, ctx.kind(index).certainty))
 
@@ -94,6 +94,13 @@ def _is_list_of_numbers(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
         return False
     stands_alone = not isinstance(ctx.tree.parent(index), ast.Tuple)
     return not stands_alone or all(_is_list(origin) for origin in ctx.inference.origins(index))
+
+
+def _is_surely_list(index: ast.expr, ctx: FileFacts) -> bool:
+    """A list is no key of a mapping and no position in a tuple; a tuple may be a key."""
+    if isinstance(index, (ast.List, ast.ListComp)):
+        return True
+    return all(_is_list(origin) for origin in ctx.inference.origins(index))
 
 
 def _is_row(kind: Kind) -> bool:

@@ -468,6 +468,8 @@ def _training(name: str, arguments: Arguments) -> Kind | None:
 def _values(name: str, arguments: Arguments) -> Kind | None:
     if name in _MAPPINGS:
         return mapping() if name == "collections.defaultdict" else _dict(arguments)
+    if name in arrays.GENERATORS:
+        return Kind(Tag.INSTANCE, qualified=name)
     if name in arrays.DRAWS and _is_one_draw(arguments, arrays.DRAWS[name]):
         return NUMBER
     if name == "numpy.random.choice" and arguments.exact and len(arguments) == 1 and not arguments.has("size"):

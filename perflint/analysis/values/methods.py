@@ -368,6 +368,8 @@ def _instance(call: _MethodCall) -> Kind:
             origin=Origin(Provenance.DISTRIBUTION, last(qualified)),
         )
         return NUMBER if call.name == "has_rsample" else made
+    if qualified in arrays.GENERATORS and call.name in arrays.DRAWN_BY:
+        return library.call(f"numpy.random.{arrays.DRAWN_BY[call.name]}", call.arguments)
     if qualified in frameworks.PREPARERS:
         found = _preparer(call.name, call.arguments)
         if found is not None:

@@ -247,9 +247,13 @@ class Parameters:
         return self.used_as.kind(definition, function)
 
     def _is_of_library(self, function: FunctionNode, cls: ast.ClassDef | None) -> bool:
-        """Whether a function of a library computes with what its users give it: where that lies nobody knows."""
+        """Whether a function of a library, or a method of a module that its forward runs, computes with what it is
+        given: where that lies nobody knows.
+        """
         program, path = self.inference.program, self.inference.path
-        if cls is not None or path not in program.summaries:
+        if path not in program.summaries or (
+            cls is not None and not self.classes.is_module(class_ref(cls, self.inference))
+        ):
             return False
         return program.role(Scope(path, self.inference.tree.qualname(function)), -1) in ("forward", "metric")
 

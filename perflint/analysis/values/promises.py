@@ -151,7 +151,8 @@ def merged(annotated: Kind, passed: Kind) -> Kind:
         return passed  # every known caller gives a number: `status(loss.item())`
     if passed.tag is annotated.tag or (annotated.tag is Tag.TENSOR and passed.holds_tensors):
         if annotated.tag in (Tag.SEQUENCE, Tag.MAPPING):
-            return annotated if passed.element is None else passed
+            holds = passed.items or (passed.element is not None and passed.element.known)
+            return passed if holds else annotated
         # Callers of whom one made it and another was given it say nothing of where it is: it is handed in.
         is_told = passed.place is not Place.UNKNOWN or not is_from(passed.origin, Provenance.CONSTRUCTOR)
         origin = passed.origin if is_told else annotated.origin

@@ -33,6 +33,8 @@ class TensorUses:
         """
         tree = self.inference.tree
         for name in self.inference.flow.uses_of(definition):
+            if in_forward and self._is_cut_by_own_mask(name):
+                return True
             use, parent = _last_part(name, tree) if in_forward else (name, tree.parent(name))
             if isinstance(parent, ast.Attribute) and parent.value is use:
                 call = tree.parent(parent)
@@ -57,6 +59,19 @@ class TensorUses:
                 if isinstance(call, ast.Call) and parent in call.args and self._is_torch_function(call):
                     return True
         return False
+
+    def _is_cut_by_own_mask(self, name: ast.expr) -> bool:
+        """`losses[losses > low]`, also where the comparison has a name: no number, list or mapping is cut like that."""
+        cut = self.inference.tree.parent(name)
+        if not isinstance(cut, ast.Subscript) or cut.value is not name or not isinstance(name, ast.Name):
+            return False
+        masks: list[ast.expr | None] = [cut.slice]
+        if isinstance(cut.slice, ast.Name):
+            masks = [made.value for made in self.inference.flow.definitions(cut.slice) if not made.path]
+        return any(
+            isinstance(mask, ast.Compare) and isinstance(mask.left, ast.Name) and mask.left.id == name.id
+            for mask in masks
+        )
 
     def _takes_tensor(self, call: ast.Call, given: ast.expr) -> bool:
         """Whether a call takes `given` as a tensor: a torch function, or a layer held by the module.

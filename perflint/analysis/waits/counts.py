@@ -135,7 +135,9 @@ def _multiplied_backward(node: ast.Call, value: ast.expr | None, ctx: FileFacts)
     if value is None or records_nothing(node, ctx):
         return None
     kind = ctx.kind(value)
-    is_floating = kind.dtype is not None and kind.dtype.is_floating
+    # A pass that trains nothing has no backward, but of what is seen to be learned.
+    is_trained = in_forward(node, ctx) or ctx.role(node) == "train"
+    is_floating = is_trained and kind.dtype is not None and kind.dtype.is_floating
     if kind.requires_grad is False or not (kind.requires_grad or is_floating) or not is_on_device(value, ctx):
         return None
     return Counted(value, Count.OF_ZEROS)

@@ -15,16 +15,16 @@ _READS = frozenset({"tolist", "cpu", "numpy", "item"})
 _REDUCES = frozenset({"sum", "mean", "max", "min", "any", "all", "float", "long", "detach"})
 
 
-def is_read_next(node: ast.Call | ast.Subscript, ctx: FileFacts) -> bool:
+def is_read_next(node: ast.Call | ast.Subscript, ctx: FileFacts, *, by_call: bool = False) -> bool:
     """Whether the host reads what was selected, so that it waits in any case: it is decoded to text, made a list, or
-    gone through element by element.
+    gone through element by element. Where it is read `by_call`, that call is what waits, and what a rule may tell.
     """
     parent = ctx.tree.parent(node)
-    if _reads(node, parent, ctx):
+    if _reads(node, parent, ctx, by_call=by_call):
         return True
     if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
         node, parent = parent, ctx.tree.parent(parent)  # `mask.nonzero(as_tuple=True)[0]`
-        if _reads(node, parent, ctx):
+        if _reads(node, parent, ctx, by_call=by_call):
             return True
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
         return False
@@ -36,22 +36,22 @@ def is_read_next(node: ast.Call | ast.Subscript, ctx: FileFacts) -> bool:
     flow = ctx.inference.flow
     definition = flow.definition_at(target)
     uses = flow.uses_of(definition) if definition is not None else []
-    return any(_reads(use, ctx.tree.parent(use), ctx) for use in uses) and all(
-        _reads(use, outer := ctx.tree.parent(use), ctx)
+    return any(_reads(use, ctx.tree.parent(use), ctx, by_call=by_call) for use in uses) and all(
+        _reads(use, outer := ctx.tree.parent(use), ctx, by_call=by_call)
         or (isinstance(outer, ast.Attribute) and outer.attr in ("shape", "size", "numel"))
         or (isinstance(outer, ast.Call) and callee_name(outer) == "len")
         for use in uses
     )
 
 
-def _reads(value: ast.AST, outer: ast.AST | None, ctx: FileFacts) -> bool:
+def _reads(value: ast.AST, outer: ast.AST | None, ctx: FileFacts, *, by_call: bool) -> bool:
     while isinstance(outer, ast.Attribute) and (outer.attr in _REDUCES or outer.attr in tensors.VIEW_METHODS):
         value = ctx.tree.parent(outer) or outer  # `x[mask].sum().item()`
         outer = ctx.tree.parent(value)
     if isinstance(outer, ast.Attribute):
         return outer.attr in _READS and isinstance(ctx.tree.parent(outer), ast.Call)
     if isinstance(outer, ast.For):
-        return value is outer.iter and not _selects_in(outer, ctx)
+        return not by_call and value is outer.iter and not _selects_in(outer, ctx)
     is_decoded = isinstance(outer, ast.Call) and value in outer.args and "decode" in callee_name(outer)
     return is_decoded and ctx.kind(outer.func).tag is not Tag.MODULE  # type: ignore[union-attr]
 

@@ -33,6 +33,7 @@ __all__ = ["READERS", "SEVERAL", "may_wait_itself", "own_change", "own_change_bu
 _PLAIN_METHODS = frozenset(name for kind in (str, list, dict, set) for name in dir(kind))
 _BUILTINS = frozenset(dir(builtins))
 _SYNC_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.SYNC_FUNCTIONS)
+_COUNTS = _SYNC_NAMES | frozenset(tensors.SYNC_METHODS)
 #: Operations that keep the device busy for longer than it takes to launch them.
 _HEAVY = frozenset(
     "matmul bmm mm addmm baddbmm einsum conv1d conv2d conv3d conv_transpose1d conv_transpose2d linear "
@@ -178,6 +179,8 @@ def _copies_to_device(call: ast.Call, ctx: FileFacts) -> bool:
 def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
     if is_light(ctx.kind(call.func).qualified or ""):
         return transfer.launching(SEVERAL)
+    if callee_name(call) in _COUNTS and _asked_by(call, ctx) is not None and is_read_next(call, ctx, by_call=True):
+        return transfer.launching(SEVERAL)  # it is the read behind that waits, which a rule may tell
     index = ctx.call_index(call)
     change = transfer.NOTHING if index is None else ctx.program.queue_change(ctx.scope(call), index)
     kind = ctx.kind(call)

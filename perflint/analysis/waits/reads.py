@@ -148,6 +148,8 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: FileFacts, also: tuple[
             return False
     if any(_speaks_for_host(part, ctx) for part in walk(value) if type(part) is ast.Name):
         return False
+    if _holds_part_beside_input(walk(value), ctx):
+        return False
     of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
     if of_host or (kind.is_tensor and DEBUGGING_FILE.search(ctx.path)):
         return False
@@ -322,7 +324,10 @@ def _is_trained_on(node: ast.expr, ctx: FileFacts) -> bool:
     if not works or not uses_accelerator(ctx):
         return False
     exprs = (node, *ctx.inference.origins(node))
-    names = [getattr(part, "id", "") or getattr(part, "attr", "") for expr in exprs for part in walk(expr)]
+    parts = [part for expr in exprs for part in walk(expr)]
+    if _holds_part_beside_input(parts, ctx):
+        return False
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in parts]
     return not any(ON_HOST.search(name) for name in names) and not counts_steps(names, node, ctx)
 
 
@@ -332,13 +337,17 @@ def counts_steps(names: Iterable[str], node: ast.AST, ctx: FileFacts) -> bool:
 
 
 def _is_handed(node: ast.expr, ctx: FileFacts) -> bool:
-    if any(isinstance(part, ast.Subscript) and _is_beside_input(part.value, ctx) for part in walk(node)):
+    if _holds_part_beside_input(walk(node), ctx):
         return False
     if ctx.role(node) not in ("train", "batches", "texts") and not in_forward(node, ctx):
         return False  # an optimizer is handed numbers of its own, which it keeps on the host
     _, route, _ = ctx.heat_and_route(node)
     # Pictures and files are made from what was copied to the host.
     return uses_accelerator(ctx) and not any(MAKES_OUTPUT.search(hop.text) for hop in route[1:])
+
+
+def _holds_part_beside_input(parts: Iterable[ast.AST], ctx: FileFacts) -> bool:
+    return any(isinstance(part, ast.Subscript) and _is_beside_input(part.value, ctx) for part in parts)
 
 
 def _is_beside_input(value: ast.expr, ctx: FileFacts) -> bool:
