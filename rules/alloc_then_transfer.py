@@ -34,7 +34,7 @@ from perflint.api.transfers import (
     is_pass,
     is_written_out,
 )
-from perflint.api.waits import emptied_by, finds_little, impact_at
+from perflint.api.waits import emptied_by, finds_little, impact_of_copy
 from perflint.api.words import short_text
 
 from ._fixes.allocating import Made, can_be_told, filled_there, has_default_device, made_on_device, there
@@ -153,7 +153,7 @@ class AllocThenTransfer(Rule):
             fix = made_on_device(made, ctx)
         # What is idle already, and a pass that waits for its results in any case, lose the time of a small copy.
         counts = hot and not is_pass(node, ctx) and emptied_by(node, ctx) is None and not finds_little(node, ctx)
-        cap = impact_at(node, ctx) if copies else Impact.MEDIUM
+        cap = impact_of_copy(node, ctx) if copies else Impact.MEDIUM
         return self.finding(
             node,
             ctx,

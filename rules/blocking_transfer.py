@@ -37,7 +37,7 @@ from perflint.api.transfers import (
     made_before,
 )
 from perflint.api.waits import (
-    costs_a_pass_little,
+    costs_little,
     emptied_by,
     finds_little,
     first_of_block,
@@ -129,7 +129,7 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(first_of_each_block, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if costs_a_pass_little(copy.call, ctx, is_drained=emptied is not None):
+        if costs_little(copy.call, ctx, is_drained=emptied is not None):
             return
         if emptied is not None and not _is_of_loader(copy) and waited_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch

@@ -22,8 +22,8 @@ from perflint.api import (
 )
 from perflint.api.invariants import is_constant_copy, is_fallback_copy, is_number, is_only_read, is_traced, single
 from perflint.api.phases import leads_to_a_search
-from perflint.api.transfers import MOVES, What, copy_at, is_pass
-from perflint.api.waits import emptied_by, impact_at
+from perflint.api.transfers import MOVES, What, copy_at
+from perflint.api.waits import costs_little, emptied_by, impact_at
 from perflint.api.words import short_call
 
 from ._fixes.filled import filled_on_device, filled_text
@@ -131,7 +131,8 @@ class ConstantTensorInHotPath(Rule):
 
     def _found(self, node: ast.Call, advice: str, fix: Fix | None, ctx: Context) -> Finding:
         # Once in an iteration that trains nothing it is little beside the pass.
-        is_little = emptied_by(node, ctx) is not None or (is_pass(node, ctx) and impact_at(node, ctx) is Impact.LOW)
+        is_drained = emptied_by(node, ctx) is not None
+        is_little = is_drained or costs_little(node, ctx, is_drained=impact_at(node, ctx) is Impact.LOW)
         return self.finding(
             node,
             ctx,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from perflint.api import Claims, Context, Finding, Heat, Impact, Nodes, Rule, Tag, is_name
 from perflint.api.transfers import counts_up_by_one, index_copied_at, is_read_on_host
-from perflint.api.waits import first_of_block, impact_at
+from perflint.api.waits import first_of_block, impact_of_copy
 
 from ._fixes.index_fixes import index_there
 
@@ -73,7 +73,7 @@ class HostIndexOfDeviceTensor(Rule):
             advice=_advice(node, copy.data, ctx),
             fix=index_there(node, copy.data, ctx),
             confidence=copy.certainty,
-            impact=min(self.impact, impact_at(node, ctx)),
+            impact=min(self.impact, impact_of_copy(node, ctx)),
             block=_first_use(copy.data, ctx) or first_of_block(node, ctx),
         )
 

@@ -12,6 +12,7 @@ from perflint.analysis.waits.cost import (
     finds_nothing,
     first_of_block,
     impact_at,
+    impact_of_copy,
     impact_of_decision,
     waited_before,
     waits_later,
@@ -37,7 +38,7 @@ from perflint.analysis.waits.numbers import (
     stored_on_host,
 )
 from perflint.analysis.waits.options import is_option_for
-from perflint.analysis.waits.pass_copies import costs_a_pass_little, waits_in_any_case
+from perflint.analysis.waits.pass_copies import costs_little, waits_in_any_case
 from perflint.analysis.waits.protected import meets_for_files, protects_data
 from perflint.analysis.waits.reads import (
     READ_NAMES,
@@ -93,7 +94,7 @@ __all__ = [
     "certainty_on_device",
     "check_around",
     "chooses_values",
-    "costs_a_pass_little",
+    "costs_little",
     "counted_at",
     "device_number",
     "device_read",
@@ -104,6 +105,7 @@ __all__ = [
     "formatter_around",
     "hand_over_after",
     "impact_at",
+    "impact_of_copy",
     "impact_of_decision",
     "in_forward",
     "in_host_search",

@@ -13,7 +13,10 @@ from typing import TypeAlias
 from perflint.finding import Finding, Fix, Hop, Impact, Span, Verdict
 from perflint.report.copies import Copies
 from perflint.report.counts import many
+from perflint.system.patterns import pattern
 
+#: A piece of code in a message.
+_CODE = pattern(r"`[^`]*`")
 #: Lines between two findings of one block: more is another block to a reader.
 _GAP = 3
 #: Findings of one cause, the one that is printed first.
@@ -40,13 +43,15 @@ def defects(findings: Sequence[Finding], copies: Copies) -> list[Group]:
 
 def neighbours(findings: Sequence[Finding], groups: Sequence[Group], copies: Copies) -> list[Group]:
     """Groups with those joined that a reader takes for one: of one rule in neighbouring lines that run equally often by
-    one route, of two rules at one expression, said in the same words, in copies of one function, or said in the same
-    words of code that several files have. In the order of `findings`, which are the first ones of the groups.
+    one route, of which one function has several, of two rules at one expression, said in the same words, in copies of
+    one function, or of the same code wherever it stands. In the order of `findings`, which are the first ones of the
+    groups.
     """
     same = _joined(findings, _by(groups, _words))
     near = _joined(findings, _near(same))
+    near = _joined(findings, _by(near, lambda one: _in_one_function(one, copies)))
     copied = _joined(findings, _by(near, copies.in_functions, anywhere=True))
-    return _joined(findings, _by(copied, _words_anywhere, anywhere=True))
+    return _joined(findings, _by(copied, _words_of_code, anywhere=True))
 
 
 def as_one(group: Group) -> Finding:
@@ -187,10 +192,22 @@ def _words(one: Finding) -> object:
     return (said, one.route, one.heat, one.impact) if one.route else None
 
 
+def _in_one_function(one: Finding, copies: Copies) -> object:
+    """What is said in one function in the same words of other code, with one way there: one thing to change."""
+    around = copies.function_around(one)
+    said = tuple(_CODE.sub("", text) for text in (one.message, one.advice))
+    return None if around is None else (around, said, one.route, one.heat, one.impact)
+
+
+def _words_of_code(one: Finding) -> object:
+    """What is said of the same code in one file, whatever leads there."""
+    return (one.message, one.advice, one.heat, one.impact) if "`" in one.message else None
+
+
 def _words_anywhere(one: Finding) -> object:
     """What is said of the same code wherever it stands: one decision, taken again in each program that was copied."""
-    way = tuple(hop.text for hop in one.route)
-    return (one.message, one.advice, way, one.heat, one.impact) if "`" in one.message else None
+    said = _words_of_code(one)
+    return None if said is None else (said, tuple(hop.text for hop in one.route))
 
 
 def _near(groups: Sequence[Group]) -> list[list[Group]]:

@@ -32,16 +32,20 @@ class Copies:
 
     def in_functions(self, one: Finding) -> object:
         """What findings in copies of one function have in common; None outside of functions."""
-        if one.cell is not None or _is_confirmed(one):
+        found = None if _is_confirmed(one) else self.function_around(one)
+        if found is None:
+            return None
+        first, last = found
+        return ("\n".join(self._lines[one.path][first:last]), one.span.line - first, *_same(one)[1:])
+
+    def function_around(self, one: Finding) -> tuple[int, int] | None:
+        """First and last line (exclusive) of the function around a finding; None where there is none of some lines."""
+        if one.cell is not None:
             return None
         lines = self._lines.get(one.path)
         if lines is None:
             lines = self._lines[one.path] = split_lines(self._texts.get(one.path, ""))
-        found = _function_around(lines, one.span.line - 1)
-        if found is None:
-            return None
-        first, last = found
-        return ("\n".join(lines[first:last]), one.span.line - first, *_same(one)[1:])
+        return _function_around(lines, one.span.line - 1)
 
 
 def _same(one: Finding) -> tuple[object, ...]:

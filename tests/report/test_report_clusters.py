@@ -219,6 +219,19 @@ def test_the_same_words_by_a_like_way_are_one_finding_for_people() -> None:
     assert "The same code" not in shown(apart, "text")
 
 
+def test_one_function_that_reads_often_is_one_finding_for_people() -> None:
+    """Statistics of one step, each in a branch of its own: one way there, and one thing to change."""
+    lines = ["def step(batch):", *(f"    x{number} = batch + {number}" for number in range(30)), "    return x3", ""]
+    way = (Hop("a.py", 1, "for batch in loader"),)
+    reads = [dataclasses.replace(read(line, f"x{line}"), path="a.py", route=way) for line in (5, 12, 20)]
+    report = Report((*reads, dataclasses.replace(reads[0], span=Span(25, 1, 25, 9), advice="Another way.")), (), 1)
+    report = dataclasses.replace(report, texts={"a.py": "\n".join(lines)})
+    text = shown(report, "text")
+    assert "2 more occurrences here." in text
+    assert "2 findings at 4 places" in text
+    assert len(json.loads(shown(report, "json"))["findings"]) == 4
+
+
 def test_a_copy_keeps_its_own_fix() -> None:
     fix = Fix("Do it", Applicability.SAFE, (Edit(Span(14, 12, 14, 21), "x3"),))
     report = copied(FUNCTION, FUNCTION)

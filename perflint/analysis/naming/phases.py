@@ -101,6 +101,12 @@ WITHOUT_TRAINING = pattern(
     r"deploy\w*|extract\w*)(?:_|$)",
     re.IGNORECASE,
 )
+#: A number of a process, and what says of a process that it is the first.
+RANK = pattern(r"(?:^|_)rank$", re.IGNORECASE)
+FIRST_PROCESS = pattern(
+    r"(?:^|_)(?:main|master|primary)(?:_process|_rank|_node|_proc)?$|(?:^|_)(?:rank|process|global|local)_zero$",
+    re.IGNORECASE,
+)
 ONE_PROCESS = pattern(r"rank|main_process|master|is_main|primary|zero|distributed|world_size", re.IGNORECASE)
 DIAGNOSES = pattern(r"debug|profil|bench|determin|reproduc|trace|anomal|diagnos|snapshot|nvtx|check", re.IGNORECASE)
 #: Scripts that hold numbers against each other.

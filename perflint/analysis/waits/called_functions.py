@@ -18,6 +18,7 @@ from perflint.analysis.device_queue.queue import DeviceQueue, QueueState
 from perflint.analysis.device_queue.transfer import FULL, Transfer
 from perflint.analysis.effects.summary import Effect
 from perflint.analysis.feasibility.device_branches import rules_out_cuda
+from perflint.analysis.feasibility.first_process import rules_out_first
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION
 from perflint.analysis.shortened import short_text
@@ -30,7 +31,7 @@ from perflint.ir.calls import callee_name
 from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.syntax.tree import FUNCTIONS
 
-__all__ = ["change_but_copies", "change_of", "queue_of", "step_loop_around"]
+__all__ = ["change_but_copies", "change_of", "change_that_stays", "queue_of", "step_loop_around"]
 
 _Change: TypeAlias = Callable[[ast.AST, FileFacts], Transfer]
 _Told = TypeVar("_Told")
@@ -73,6 +74,8 @@ def _is_rare(ctx: FileFacts, condition: Condition) -> bool:
     test, truth = condition
     if rules_out_cuda(test, ctx, holds=truth):
         return True  # there is no queue then
+    if rules_out_first(test, holds=truth):
+        return True  # the first process waits in each step, and the others wait for it
     # An optimizer's step is taken every few iterations, or in each one: by default as a rule.
     return (guards.classify(test) if truth else guards.classify_negated(test)) not in (None, guards.ACCUMULATION)
 
@@ -95,18 +98,29 @@ def change_but_copies(node: ast.AST, ctx: FileFacts) -> Transfer:
     return _inside(node, found, ctx) if isinstance(node, ast.Call) else found
 
 
+def change_that_stays(node: ast.AST, ctx: FileFacts) -> Transfer:
+    """The same if only those waited whose results are wanted on the host, or who measure: nobody mends them."""
+    found = ctx.once(change_but_copies, node)
+    if found.fresh is None or (isinstance(node, ast.Call) and (_stays(node, ctx) or _told_inside(node, ctx))):
+        return found
+    return transfer.launching(found.total)
+
+
 def _inside(call: ast.Call, summarized: Transfer, ctx: FileFacts) -> Transfer:
     """What a call does by the text of the project's function that it runs; `summarized` where that tells no more."""
     if summarized.total == 0 and summarized.fresh is None:
         return summarized
+    return _told_inside(call, ctx) or summarized
+
+
+def _told_inside(call: ast.Call, ctx: FileFacts) -> Transfer | None:
     ref = ctx.project_target(call.func)
     other = ctx.at(ref.path) if ref is not None and ref.kind == FUNCTION else None
     function = other.inference.classes.function_node(ref.name) if ref is not None and other is not None else None
     if ref is None or other is None or not isinstance(function, FUNCTIONS):
-        return summarized
+        return None
     is_on_host = "." not in ref.name and _is_given_arrays(call, ctx)
-    found = other.once(_of_arrays if is_on_host else _of_tensors, function)
-    return summarized if found is None else found
+    return other.once(_of_arrays if is_on_host else _of_tensors, function)
 
 
 def _is_given_arrays(call: ast.Call, ctx: FileFacts) -> bool:

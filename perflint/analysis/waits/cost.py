@@ -13,7 +13,13 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.many_turns import runs_dozens_of_times
 from perflint.analysis.phases.phase import Phase
 from perflint.analysis.shortened import short_text
-from perflint.analysis.waits.called_functions import change_but_copies, change_of, queue_of, step_loop_around
+from perflint.analysis.waits.called_functions import (
+    change_but_copies,
+    change_of,
+    change_that_stays,
+    queue_of,
+    step_loop_around,
+)
 from perflint.analysis.waits.queue_changes import READERS, SEVERAL
 from perflint.analysis.waits.reads import device_read
 from perflint.analysis.waits.rows import whole_of_rows
@@ -170,6 +176,18 @@ def is_waited_for_next(node: ast.AST, ctx: FileFacts) -> bool:
     return _queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
 
 
+def is_waited_for_anyway(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the host waits behind a copy for what stays, before much is launched: without the copy's own wait it
+    waits there.
+    """
+    return _queues_around(node, ctx).staying.launched_until_next_wait(node) < transfer.FULL
+
+
+def impact_of_copy(node: ast.AST, ctx: FileFacts) -> Impact:
+    """What the wait of a copy to the device costs."""
+    return Impact.LOW if is_waited_for_anyway(node, ctx) else impact_at(node, ctx)
+
+
 def is_company(node: ast.AST, earlier: ast.AST, ctx: FileFacts) -> bool:
     """Whether a wait finds the queue as an earlier one has left it."""
     state = _queues_around(node, ctx).all.before(node)
@@ -208,10 +226,14 @@ def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts
 
 
 class _Queues(NamedTuple):
-    """The queue of a function as it is, and as it would be if no copy to the device waited."""
+    """The queue of a function as it is; as it would be if no copy to the device waited; if only what stays did."""
 
     all: DeviceQueue
     but_copies: DeviceQueue
+    staying: DeviceQueue
+
+
+_CHANGES = (change_of, change_but_copies, change_that_stays)
 
 
 def _queues_around(node: ast.AST, ctx: FileFacts) -> _Queues:
@@ -222,11 +244,11 @@ def _queues_around(node: ast.AST, ctx: FileFacts) -> _Queues:
 
 def _in_loop(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> _Queues:
     graph = ctx.control_flow(loop)
-    return _Queues(*(queue_of(graph, change, ctx, loop=loop) for change in (change_of, change_but_copies)))
+    return _Queues(*(queue_of(graph, change, ctx, loop=loop) for change in _CHANGES))
 
 
 def _queues_in_function(scope: ast.AST, ctx: FileFacts) -> _Queues:
     body = scope.body  # type: ignore[attr-defined]
     first = body[0] if isinstance(body, list) else body
     graph, entry = ctx.control_flow(first), ctx.program.queue_at_start(ctx.scope(first))
-    return _Queues(*(queue_of(graph, change, ctx, entry=entry) for change in (change_of, change_but_copies)))
+    return _Queues(*(queue_of(graph, change, ctx, entry=entry) for change in _CHANGES))

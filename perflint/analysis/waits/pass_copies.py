@@ -1,4 +1,4 @@
-"""What copies to the device cost in passes that train nothing."""
+"""What copies to the device cost in passes that train nothing, and where the host waits in any case."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.transfers.host_copies import is_pass
-from perflint.analysis.waits.cost import is_waited_for_next
+from perflint.analysis.waits.cost import is_waited_for_anyway, is_waited_for_next
 from perflint.finding import Confidence
 
 
-def costs_a_pass_little(node: ast.AST, ctx: FileFacts, *, is_drained: bool) -> bool:
-    """Whether a copy belongs to a pass that trains nothing, and has nothing queued there (`is_drained`) or reads its
-    result in any case: nobody waits for anything but the bytes.
+def costs_little(node: ast.AST, ctx: FileFacts, *, is_drained: bool) -> bool:
+    """Whether the host waits behind a copy for what stays, or the copy belongs to a pass that trains nothing, and has
+    nothing queued there (`is_drained`) or reads its result in any case: nobody waits for anything but the bytes.
     """
-    return is_pass(node, ctx) and (is_drained or waits_in_any_case(node, ctx))
+    if not is_pass(node, ctx):
+        return is_waited_for_anyway(node, ctx)
+    return is_drained or waits_in_any_case(node, ctx)
 
 
 def waits_in_any_case(node: ast.AST, ctx: FileFacts) -> bool:
