@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -135,12 +136,23 @@ def in_reading_order(report: Report) -> list[Finding]:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """By impact, confidence and heat, worst first; ties stay in the order given.
+    """By impact, confidence and heat, worst first; ties stay in the order given. Of those that weigh as much, the first
+    of each rule come before the second ones, so that no report begins with one thing said ten times.
 
     What an observed run has shown goes before: findings that it confirmed by their cost, the dearest first, and last
     those that it refuted.
     """
-    return sorted(findings, key=lambda one: (*_weight(one.observed), -one.impact, -one.confidence, -one.heat))
+    ranks: dict[int, int] = {}
+    said: Counter[object] = Counter()
+    for one in sorted(findings, key=lambda one: -one.heat):
+        kind = (one.code, _merits(one))
+        said[kind] += 1
+        ranks[id(one)] = said[kind]
+    return sorted(findings, key=lambda one: (*_merits(one), ranks[id(one)], -one.heat))
+
+
+def _merits(one: Finding) -> tuple[int, float, int, int]:
+    return (*_weight(one.observed), -one.impact, -one.confidence)
 
 
 def _weight(observed: Observed | None) -> tuple[int, float]:

@@ -277,3 +277,11 @@ def test_waits_behind_each_other_are_one_finding() -> None:
     other = dataclasses.replace(read(7, "b", **low), path="b.py", behind=(Hop("train.py", 5, "a"),))
     report = Report((one, other), (), 2, {"train.py": TRAIN, "b.py": TRAIN})
     assert len(json.loads(shown(report, "json"))["findings"]) == 1
+
+
+def test_a_report_does_not_begin_with_one_rule_alone() -> None:
+    """Of findings that weigh as much, the first of each rule come first."""
+    reads = [read(line, f"x{line}") for line in (10, 30, 50)]
+    copy = dataclasses.replace(read(70, "x70"), code="TPL107")
+    shown_first = [line.split(" ")[1] for line in concise(*reads, copy)]
+    assert shown_first == ["TPL201", "TPL107", "TPL201", "TPL201"]

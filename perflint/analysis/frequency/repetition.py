@@ -51,14 +51,24 @@ class Repetition:
         return self._program.heat_at(edge.caller, edge.context) >= Heat.STEP
 
     def _is_called_twice(self, calls: list[Edge]) -> bool:
-        """Whether two of the calls that one function makes run whenever it or its loop over steps does."""
-        sure = set()
+        """Whether two of the calls that one function makes run whenever it does, or stand in one of its loops over
+        steps: a training and its evaluation are two loops.
+        """
+        sure: dict[int, set[int]] = {}
         for edge in calls:
             facts = self._program.function(edge.caller)
             call = facts.calls[edge.index]
-            if facts.is_sure(call.line, call.column) or self._program.heat(edge.caller) < Heat.STEP:
-                sure.add(edge.index)
-        return len(sure) > 1
+            if self._program.heat(edge.caller) < Heat.STEP:
+                sure.setdefault(self._loop_of_steps(edge, facts), set()).add(edge.index)
+            elif facts.is_sure(call.line, call.column):
+                sure.setdefault(-1, set()).add(edge.index)
+        return any(len(together) > 1 for together in sure.values())
+
+    def _loop_of_steps(self, edge: Edge, facts: FunctionFacts) -> int:
+        """The loop of a function around a call whose iterations are steps; -1 where it has none."""
+        loops = self._program.roots.loops
+        roots = ((index, loops.get((edge.caller, index))) for index in facts.loops_around(edge.context))
+        return next((index for index, loop in roots if loop is not None and loop.heat >= Heat.STEP), -1)
 
     def _is_in_inner_loop(self, edge: Edge) -> bool:
         """Whether a loop around a call runs more than one iteration in each step."""

@@ -6,6 +6,7 @@ import ast
 import enum
 from typing import NamedTuple
 
+from perflint.analysis.feasibility.at_nodes import is_in_training
 from perflint.analysis.feasibility.device_branches import goes_to_xla, is_without_cuda
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.number_sources import Origin, Source, origin_of
@@ -138,8 +139,10 @@ def _what(value: Kind, origin: Origin, ctx: FileFacts) -> What:
 
 def is_pass(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the code around trains nothing, by whatever way it is reached: it evaluates, generates or looks. The
-    forward of a module is there to be trained, whatever calls it here.
+    forward of a module is there to be trained, whatever calls it here, but for what it does out of training alone.
     """
+    if ctx.heat(node) >= Heat.STEP and not is_in_training(node, ctx):
+        return True
     if ctx.role(node) not in PASSES or in_forward(node, ctx) or ctx.program.is_in_training(ctx.scope(node)):
         return False
     around = ctx.walk(region_of(node, ctx))
