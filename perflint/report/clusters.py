@@ -200,14 +200,10 @@ def _in_one_function(one: Finding, copies: Copies) -> object:
 
 
 def _words_of_code(one: Finding) -> object:
-    """What is said of the same code in one file, whatever leads there."""
+    """What is said of the same code wherever it stands and whatever leads there: one decision, taken again in each
+    function or program that was copied.
+    """
     return (one.message, one.advice, one.heat, one.impact) if "`" in one.message else None
-
-
-def _words_anywhere(one: Finding) -> object:
-    """What is said of the same code wherever it stands: one decision, taken again in each program that was copied."""
-    said = _words_of_code(one)
-    return None if said is None else (said, tuple(hop.text for hop in one.route))
 
 
 def _near(groups: Sequence[Group]) -> list[list[Group]]:

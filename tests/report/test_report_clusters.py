@@ -209,10 +209,10 @@ def test_copies_of_a_function_are_one_finding_for_people() -> None:
     assert "see also:   b.py:16 the same code" in text
 
 
-def test_the_same_words_by_a_like_way_are_one_finding_for_people() -> None:
+def test_the_same_words_of_code_are_one_finding_for_people() -> None:
     """A line that each program of a project has: a reader decides once about it."""
     report = copied(FUNCTION, FUNCTION.replace("+ 7", "+ 8"))
-    other = dataclasses.replace(report.findings[1], route=(Hop("b.py", 1, "for image in images"),))
+    other = dataclasses.replace(report.findings[1], advice="Another way.")
     assert len(json.loads(shown(report, "json"))["findings"]) == 2
     assert "The same code is in 1 more file." in shown(report, "text")
     apart = dataclasses.replace(report, findings=(report.findings[0], other))
