@@ -34,8 +34,8 @@ class UnfusedOptimizer(Rule):
 
     Why is this slow?
 
-    On a GPU the default is `foreach`: one launch per operation over all parameters. The fused implementation does all
-    operations in one launch. On a CPU neither is the default.
+    On a GPU the default is `foreach`: one launch per operation over all parameters, each of which reads and writes them
+    all. The fused implementation does all operations in one launch. On a CPU neither is the default.
 
     What to do
 
@@ -53,9 +53,7 @@ class UnfusedOptimizer(Rule):
     - Projects that support a torch without it (Adam and AdamW since 2.0, SGD since 2.3, Adagrad and CPU since 2.4).
     - SGD and Adagrad over parameters sharded by `fully_shard`, which have no fused kernel.
     - Lightning with `precision=16` and `gradient_clip_val`, which rejects fused optimizers.
-    - Optimizers of a few tensors, or of a single layer.
-    - `SGD` without momentum, whose step is one launch already.
-    - Programs that train nothing.
+    - Optimizers of a few tensors, or of a single layer; `SGD` without momentum; programs that train nothing.
 
     Known limitations
 
@@ -87,8 +85,8 @@ class UnfusedOptimizer(Rule):
         yield self.finding(
             node,
             ctx,
-            f"`{ctx.text(node.func)}` is not fused. A fused step takes about a third of the time on a CPU; "
-            "on a GPU the gain is small.",
+            f"`{ctx.text(node.func)}` is not fused: a step passes over all parameters once for each of its operations, "
+            "not once for all of them.",
             advice="Pass `fused=True` instead of `foreach=False`." if slower else "Pass `fused=True`.",
             fix=Fix(
                 "Use the fused implementation",
@@ -110,8 +108,8 @@ def _gains(node: ast.Call, ctx: Context) -> bool:
     chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
     if not _is_there(f"fused {last(target)}", ctx) or any(keyword(node, name) is not None for name in chosen):
         return False
-    if last(target) == "SGD" and not slower and argument(node, _MOMENTUM, "momentum") is None:
-        return False
+    if last(target) == "SGD" and not slower and argument(node, 2, "momentum") is None:
+        return False  # one launch already
     return not is_over_few_tensors(argument(node, 0, "params"), ctx) and not cannot_be_fused(last(target), ctx)
 
 
@@ -124,10 +122,6 @@ def _first_beside(node: ast.Call, ctx: Context) -> ast.Call | None:
 
 def _is_one_by_one(node: ast.Call) -> bool:
     return is_constant(keyword(node, "foreach"), False)  # noqa: FBT003
-
-
-#: Where `SGD` takes its momentum: parameters, learning rate, momentum.
-_MOMENTUM = 2
 
 
 def _is_there(fact: str, ctx: Context) -> bool:
