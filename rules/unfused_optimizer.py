@@ -95,7 +95,7 @@ class UnfusedOptimizer(Rule):
                 reason="a run that resumes from a checkpoint of an unfused optimizer would crash under a GradScaler",
                 numerics="same to rounding",
             ),
-            block=_first_beside(node, ctx),
+            block=ctx.once(_first_of, ctx.tree.function_of(node) or ctx.tree.module),
         )
 
 
@@ -113,9 +113,8 @@ def _gains(node: ast.Call, ctx: Context) -> bool:
     return not is_over_few_tensors(argument(node, 0, "params"), ctx) and not cannot_be_fused(last(target), ctx)
 
 
-def _first_beside(node: ast.Call, ctx: Context) -> ast.Call | None:
+def _first_of(around: ast.AST, ctx: Context) -> ast.Call | None:
     """The optimizers that one function makes are one decision, told at the first of them."""
-    around = ctx.tree.function_of(node) or ctx.tree.module
     calls = (part for part in ctx.walk(around) if isinstance(part, ast.Call) and ctx.once(_gains, part))
     return min(calls, key=lambda call: (call.lineno, call.col_offset), default=None)
 

@@ -23,17 +23,22 @@ def gathered_before(step: ast.Call, ctx: FileFacts) -> ast.Call | None:
     function = ctx.tree.function_of(step)
     if function is None or not is_of_optimizer(step, ctx):
         return None
-    around = ctx.loops(step)
-    for part in ctx.walk(function):
-        if not isinstance(part, ast.Call) or part.lineno >= step.lineno or callee_name(part) == "backward":
-            continue
-        loops = ctx.loops(part)
-        if loops[1:] != around or not loops or not _gathers(loops[0], ctx):
+    for part in ctx.once(_calls_by_outer_loops, function).get(tuple(map(id, ctx.loops(step))), ()):
+        if part.lineno >= step.lineno or not _gathers(ctx.loops(part)[0], ctx):
             continue
         done = ctx.effects(part)
         if done.does(Effect.BACKWARD) and not done.does(Effect.STEPS):
             return part
     return None
+
+
+def _calls_by_outer_loops(function: ast.AST, ctx: FileFacts) -> dict[tuple[int, ...], list[ast.Call]]:
+    """The calls in loops of a function, by the loops around their own one: each step asks for those beside it."""
+    found: dict[tuple[int, ...], list[ast.Call]] = {}
+    for part in ctx.walk(function):
+        if isinstance(part, ast.Call) and callee_name(part) != "backward" and (loops := ctx.loops(part)):
+            found.setdefault(tuple(map(id, loops[1:])), []).append(part)
+    return found
 
 
 def step_of_caller(node: ast.Call, ctx: FileFacts) -> Hop | None:
