@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from perflint.ir.computed import expression
-from perflint.ir.leaving import ends_block
+from perflint.ir.leaving import ends_block, never_holds
 from perflint.ir.summary import Branch, CallFacts, Value, record
 
 _Place: TypeAlias = "tuple[int, int]"
@@ -43,6 +43,9 @@ class _Finder:
             kind = type(statement)
             if kind is ast.If:
                 parent = self._if(statement, parent, body[number + 1 :])  # type: ignore[arg-type]
+            elif never_holds(statement) and body[number + 1 :]:
+                test = expression(statement.test)  # type: ignore[attr-defined]
+                parent = self._push(test, body[number + 1], body[-1], parent, truth=True)
             elif kind in _HOLDING:
                 for inner in _blocks(statement):
                     self.block(inner, parent)

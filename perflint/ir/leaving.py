@@ -32,7 +32,12 @@ def is_single_turn(body: list[ast.stmt]) -> bool:
 
 def ends_block(body: list[ast.stmt]) -> bool:
     """Whether control never falls out of the end of `body`."""
-    return bool(body) and type(body[-1]) in _LEAVING
+    return bool(body) and (type(body[-1]) in _LEAVING or never_holds(body[-1]))
+
+
+def never_holds(statement: ast.stmt) -> bool:
+    """`assert False, "not done yet"`: nothing goes on from there."""
+    return type(statement) is ast.Assert and type(statement.test) is ast.Constant and not statement.test.value
 
 
 def left_early(node: ast.If, known: Tests = NO_TESTS, depth: int = 4) -> str | None:
@@ -138,7 +143,7 @@ def is_failure(body: list[ast.stmt]) -> bool:
     if not body:
         return False
     last = body[-1]
-    if isinstance(last, ast.Raise):
+    if isinstance(last, ast.Raise) or never_holds(last):
         return True
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         name = written_name(last.value.func)
