@@ -10,7 +10,6 @@ import ast
 import itertools
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from perflint.finding import Span
@@ -77,6 +76,7 @@ class Tree:
         #: By statement, the function around it, or the module.
         self._functions: dict[int, FunctionNode | ast.Module] = {}
         self._qualnames: dict[int, str] = {}
+        self._qualified: list[tuple[str, ast.AST]] | None = None
         #: The lines as one text.
         self._text = ""
 
@@ -381,10 +381,13 @@ class Tree:
             self._loops[id(inner)] = known
         return known
 
-    @cached_property
+    @property
     def qualified(self) -> list[tuple[str, ast.AST]]:
         """All functions and classes with their qualified names, in the order of the source."""
-        return qualnames(self.module)
+        # No `cached_property`: it makes the interpreter look up all other attributes the long way from then on.
+        if self._qualified is None:
+            self._qualified = qualnames(self.module)
+        return self._qualified
 
     def qualname(self, node: FunctionNode | ast.ClassDef) -> str:
         """`Class.method`, `function.<locals>.inner`: what summaries call it."""

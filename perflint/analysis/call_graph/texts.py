@@ -37,17 +37,20 @@ class Texts:
 
     @cached_property
     def _words(self) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
-        whole: set[str] = set()
+        plain: list[str] = []
         begins: set[str] = set()
         ends: set[str] = set()
         for word in self._all():
             if word[0] == "}":
                 ends.add(_plain(word[1:]))
+            elif word[-1] == "{":
+                *parts, last = word.translate(_SEPARATORS).split()
+                plain += parts
+                begins.add(_plain(last[:-1]))  # ends with the brace
             else:
-                parts = word.translate(_SEPARATORS).split()
-                if word[-1] == "{":
-                    begins.add(_plain(parts.pop()[:-1]))  # ends with the brace
-                whole.update(map(_plain, parts))
+                plain.append(word)
+        # By far most are whole words: taken apart together, they cost a third.
+        whole = map(_plain, set(" ".join(plain).translate(_SEPARATORS).split()))
         return (
             frozenset(whole),
             tuple(word for word in begins if len(word) >= _SHORTEST),
