@@ -13,6 +13,7 @@ from perflint.analysis.call_graph.entered import entered
 from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
 from perflint.analysis.call_graph.handing import Handing, place_of_rest
 from perflint.analysis.call_graph.looked_up import LookedUp
+from perflint.analysis.call_graph.made_objects import MadeObjects
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.overriding import Overriding, methods_of
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
@@ -104,6 +105,7 @@ class CallGraph:
             waiting = self._connect_plain_with(together)
         self.resolver.param_refs = self.passed
         self.resolver.param_values = self.values_passed
+        self.resolver.made_refs = MadeObjects(self).passed
         self.resolver.forget()
         self.resolver.find_registries()
         # What is made by a plain name, `block(shortcut=shortcut)` of a parameter, is what others ask about.

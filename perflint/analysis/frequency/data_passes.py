@@ -5,6 +5,7 @@ What an iteration does tells, not what the loop goes over: `for path in paths: n
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -19,6 +20,8 @@ from perflint.finding import Confidence
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.torch_model.names import canonical
 
+#: How many names lead to a list that is written out.
+_DEEPEST = 4
 #: What takes data to the device.
 _MOVING = frozenset({"to", "cuda", "to_device"})
 #: Data sets of libraries.
@@ -39,10 +42,25 @@ class DataPasses:
         code calls the function, only what is read or comes from a data set is more than a part of a step.
         """
         loop = facts.loops[index]
-        if _is_written_out(loop, facts):
+        if self._is_written_out(loop, scope):
             return False
         turning = _Turning(loop, facts, is_reached=is_reached)
         return any(self._takes_data(call, scope, facts, index, turning) for call in calls)
+
+    def _is_written_out(self, loop: LoopFacts, scope: Scope) -> bool:
+        """Whether a loop goes over a list that stands in the program, by whatever name: some prompts, some scales."""
+        name = iterated(loop.iterable)
+        if not name:
+            return False
+        if name == loop.iterable and any(map(is_literal, self._facts(scope).binds.get(name, ()))):
+            return True
+        return self._is_list(name, scope, _DEEPEST)
+
+    def _is_list(self, value: Value, scope: Scope, depth: int) -> bool:
+        if not isinstance(value, str) or depth == 0:
+            return is_literal(value) and bool(value[1])
+        made = self._resolver.written.definitions(value, scope)
+        return bool(made) and all(self._is_list(item, where, depth - 1) for item, where in made)
 
     def _takes_data(self, call: CallFacts, scope: Scope, facts: FunctionFacts, index: int, turning: _Turning) -> bool:
         if turning.targets and call.args and call.args[0] in turning.targets:
@@ -105,6 +123,9 @@ class DataPasses:
                 return True
         return False
 
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self._resolver.summaries[scope.path].functions[scope.function]
+
 
 class _Turning:
     """What is another on each iteration of a loop."""
@@ -115,7 +136,7 @@ class _Turning:
         self.facts = facts
         self.targets = set(loop.targets)
         self.source: Value = iterated(loop.iterable) or loop.iterable
-        self._counted = set(_lengths(loop.iterable))
+        self._counted = set(_lengths(loop.iterable)) or set(_lengths_in(loop))
         self._owners = {owner for owner, dot, _ in (name.rpartition(".") for name in self._counted) if dot}
         self._owners.discard("self")
 
@@ -174,8 +195,16 @@ def _lengths(value: Value) -> Iterator[str]:
                 waiting += value[2]
 
 
-def _is_written_out(loop: LoopFacts, facts: FunctionFacts) -> bool:
-    return isinstance(loop.iterable, str) and any(map(is_literal, facts.binds.get(loop.iterable, ())))
+def _lengths_in(loop: LoopFacts) -> Iterator[str]:
+    """The same of the header of a `while`, which is no value: `while at + size <= len(data)`."""
+    header = loop.text.removeprefix("while ").rstrip(":") if loop.kind == "while" else ""
+    try:
+        parts = list(ast.walk(ast.parse(header, mode="eval"))) if "len(" in header else []
+    except SyntaxError:  # cut to one line
+        parts = []
+    for part in parts:
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "len":
+            yield from (ast.unparse(item) for item in part.args)
 
 
 def _without_gradients(facts: FunctionFacts, context: int) -> bool:

@@ -19,11 +19,14 @@ from perflint.finding import Confidence, Heat
 from perflint.ir.rarity import FIRST, PERIODIC, RARE
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.torch_model.modules import makes_module
+from perflint.torch_model.names import canonical
 
 #: Iterations that are written down: fewer are a refinement, not a sequence.
 _FEW = 8
 #: What takes the next request: from a queue, a socket or a person.
 _TAKING = frozenset("get get_nowait recv recv_multipart popleft pop poll input readline receive receive_json".split())
+#: Libraries whose modules are parts of networks.
+_LAYERS = ("torch.nn.", "torch_geometric.nn.")
 _DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
 _ROLLS = LoopHeat(Heat.STEP, "decode", Confidence.HIGH)
 _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
@@ -43,10 +46,11 @@ def mark_repeating(
     for scope, facts in resolver.nesting.functions:
         if facts.loops and not (scope.function == MODULE and scope.path.endswith(".ipynb")):
             is_reached = scope in reached
-            for index in {index for index, _ in _model_calls(scope, facts, running, graph)}:
+            found_calls = list(_model_calls(scope, facts, running, graph))
+            for index in {index for index, _ in found_calls}:
                 around = [loops[scope, outer].heat for outer in _outer(facts, index) if (scope, outer) in loops]
                 known = loops.get((scope, index))
-                calls = [call for at, call in _model_calls(scope, facts, running, graph) if at == index]
+                calls = [call for at, call in found_calls if at == index]
                 if known is not None or around:
                     # The turns of an episode hold the loop that trains: an episode is no epoch for that.
                     seldom = max([*around, known.heat if known is not None else Heat.ONCE]) < Heat.STEP
@@ -187,12 +191,23 @@ def _model_calls(
     runs = {edge.index for edge in edges if edge.callee in running}
     resolved = {edge.index for edge in edges}
     for number, call in enumerate(facts.calls):
-        is_named = number not in resolved and bool(call.args) and last_name(call.func) in RUNNERS
-        if number not in runs and not is_named:
-            continue
         index = facts.innermost_loop(call.context)
-        if index is not None and facts.loops[index].kind != "comprehension" and not _is_of_loop(call, facts):
+        if index is None or facts.loops[index].kind == "comprehension":
+            continue
+        if number not in runs and (number in resolved or not call.args or not _is_network(call, scope, graph)):
+            continue
+        if not _is_of_loop(call, facts):
             yield index, call
+
+
+def _is_network(call: CallFacts, scope: Scope, graph: CallGraph) -> bool:
+    """Whether what is called goes by a network's name, or is a whole one of a library, whatever it is called here."""
+    if last_name(call.func) in RUNNERS:
+        return True
+    if not isinstance(call.func, str):
+        return False
+    made = (ref.name for ref in graph.resolver.refs(call.func, scope) if ref.kind == EXTERNAL_INSTANCE)
+    return any(makes_module(name) and not canonical(name).startswith(_LAYERS) for name in made)
 
 
 def _is_of_loop(call: CallFacts, facts: FunctionFacts) -> bool:

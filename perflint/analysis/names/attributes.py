@@ -74,13 +74,30 @@ class Attributes:
         for base in self._resolver.hierarchy.mro(cls):
             found = self.written_in(base, name)
             if found:
-                return self._as_property(found)
+                return self._as_property(self._of_own(cls, base, name, found))
         if name in _WRAPPED_ATTRIBUTES:
             return (ref,)
         if name == "apply" and self._resolver.hierarchy.derives(cls, *AUTOGRAD_FUNCTIONS):
             return self._attribute(cls, "forward")
         inherited = [self.written_in(child, name) for child in self._resolver.hierarchy.below(cls)]
         return few([ref for refs in inherited if refs for ref in self._as_property(refs)])
+
+    def _of_own(self, cls: Ref, base: Ref, name: str, found: Refs) -> Refs:
+        """Of what a base's constructor keeps of its arguments, what the objects of a class are made with."""
+        made, init = self._resolver.made_refs, f"{base.name}.__init__"
+        if base == cls or len(found) < 2 or made is None:
+            return found
+        values = self._resolver.summaries[base.path].classes[base.name].attributes.get(name, ())
+        scope = Scope(base.path, init)
+        if not values or any(where != init or not self._is_given(value, scope) for value, where in values):
+            return found
+        own = few([ref for value, _ in values for ref in made(cls, scope, value)])
+        return own if own and set(own) <= set(found) else found
+
+    def _is_given(self, value: Value, scope: Scope) -> bool:
+        """Whether a value is what a function is given, as it came."""
+        facts = self._resolver.summaries[scope.path].functions[scope.function]
+        return isinstance(value, str) and value not in facts.binds and value in self._resolver.nesting.positions(facts)
 
     def _as_property(self, refs: Refs) -> Refs:
         first = refs[0]

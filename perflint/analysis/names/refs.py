@@ -54,6 +54,8 @@ class Scope(NamedTuple):
 
 Refs = tuple[Ref, ...]
 ParamRefs = Callable[[Scope, str], Refs]
+#: What the objects of a class are handed for a parameter of a base's constructor.
+MadeRefs = Callable[[Ref, Scope, str], Refs]
 #: What callers pass for a parameter, each with where it is written.
 ParamValues = Callable[[Scope, str], "list[tuple[Value, Scope]]"]
 

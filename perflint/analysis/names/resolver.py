@@ -27,6 +27,7 @@ from perflint.analysis.names.refs import (
     EXTERNAL_INSTANCE,
     FUNCTION,
     INSTANCE,
+    MadeRefs,
     ParamRefs,
     ParamValues,
     Ref,
@@ -75,6 +76,7 @@ class Resolver:
         self._is_loader = is_loader
         self.param_refs: ParamRefs | None = None
         self.param_values: ParamValues | None = None
+        self.made_refs: MadeRefs | None = None
         #: By scope, what is known of values: for good, and until more is known of calls; None marks what is being
         #: evaluated.
         self._memo: dict[Scope, tuple[dict[Value, Refs], dict[Value, Refs | None]]] = {}
