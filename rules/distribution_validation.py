@@ -20,7 +20,7 @@ from perflint.api import (
     callee_name,
     modules,
 )
-from perflint.api.waits import DISTRIBUTIONS, impact_at, is_checked, works_on_host
+from perflint.api.waits import DISTRIBUTIONS, checks_own, impact_at, is_checked, works_on_host
 
 #: Methods of a distribution that test the value they are given.
 _CHECKED = ("log_prob", "cdf", "icdf")
@@ -32,7 +32,7 @@ class DistributionValidation(Rule):
     What it does
 
     Reports `torch.distributions` objects and their `log_prob` on the hot path, with parameters on the device and
-    validation on.
+    validation on, and where the project's own distributions check theirs.
 
     Why is this slow?
 
@@ -50,7 +50,7 @@ class DistributionValidation(Rule):
 
     Not reported
 
-    - Calls that pass `validate_args`, and programs that call `set_default_validate_args`.
+    - Calls that pass `validate_args`, and programs that turn validation off with `set_default_validate_args`.
     - Parameters that are not known to be on the device.
     - Code that is not on the hot path.
 
@@ -71,7 +71,7 @@ class DistributionValidation(Rule):
     code, name = "TPL210", "distribution-validation"
     numerics = "same bits"
     impact = Impact.MEDIUM
-    listens = (Calls(*DISTRIBUTIONS, *_CHECKED, doing=("distribution",)),)
+    listens = (Calls(*DISTRIBUTIONS, *_CHECKED, "__init__", "_validate_sample", doing=("distribution",)),)
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read")
@@ -81,7 +81,8 @@ class DistributionValidation(Rule):
         if callee_name(node) in _CHECKED:
             yield from self._value(node, ctx)
             return
-        if not ctx.once(is_checked, node):
+        is_own = checks_own(node, ctx)
+        if not (is_own or ctx.once(is_checked, node)):
             return
         yield self.finding(
             node,
@@ -91,7 +92,7 @@ class DistributionValidation(Rule):
             confidence=Confidence.MEDIUM,
             impact=min(self.impact, impact_at(node, ctx)),
             block=node,
-            fix=_unchecked([node], ctx),
+            fix=None if is_own else _unchecked([node], ctx),
         )
 
     def _value(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:

@@ -70,6 +70,17 @@ class Whole:
         calls = [call for _, facts in functions for call in facts.calls if call.args == (off,)]
         return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
 
+    def turns_off(self, names: frozenset[str]) -> bool:
+        """Whether some code calls one of these switches with False, or with what an option says: not with what a
+        function of the project, which is such a switch itself, is given.
+        """
+        if not self._program.mentions(names):
+            return False
+        functions = self._program.resolver.nesting.functions
+        calls = [call for _, facts in functions for call in facts.calls if last_name(call.func) in names]
+        given = [value for call in calls for value in (*call.args, *(item for _, item in call.keywords))]
+        return any(not (type(item) is str and "." not in item) and item != ("const", "bool", True) for item in given)
+
     @cached_property
     def compiles(self) -> bool:
         """Whether anything in the program is compiled."""

@@ -19,7 +19,7 @@ from perflint.analysis.waits.cost import (
     waits_spared_by,
 )
 from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
-from perflint.analysis.waits.distributions import DISTRIBUTIONS, is_checked
+from perflint.analysis.waits.distributions import DISTRIBUTIONS, checks_own, is_checked
 from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.graph_sizes import sparing
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
@@ -93,6 +93,7 @@ __all__ = [
     "certainty_of_text",
     "certainty_on_device",
     "check_around",
+    "checks_own",
     "chooses_values",
     "costs_little",
     "counted_at",
