@@ -40,17 +40,31 @@ def is_kept_until_end(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
     """
     if not read.copies or ctx.role(node) not in ("eval", "batches") or ctx.phase(node).phase is Phase.TRAIN:
         return False
-    loop = next((item for item in ctx.loops(node) if ctx.is_root_loop(item)), None)
-    if loop is None or loop is not ctx.loops(node)[-1] or not _is_kept(node, loop, ctx, _DEPTH):
+    loop = _batch_loop(node, ctx)
+    return loop is not None and _only_collects(loop, ctx) and _is_collected(node, loop, ctx)
+
+
+def _batch_loop(node: ast.AST, ctx: FileFacts) -> LoopNode | None:
+    """The outermost loop around a node, if it is one over batches."""
+    loops = ctx.loops(node)
+    return loops[-1] if loops and ctx.is_root_loop(loops[-1]) else None
+
+
+def _only_collects(loop: LoopNode, ctx: FileFacts) -> bool:
+    return ctx.once(_collects, loop)
+
+
+def _collects(loop: LoopNode, ctx: FileFacts) -> bool:
+    """Whether a loop waits, and for nothing but results that it keeps as arrays or lists of numbers."""
+    waits = [part for part in ctx.walk(loop) if ctx.once(change_but_copies, part).empties]
+    return bool(waits) and all(_is_collected(part, loop, ctx) for part in waits)
+
+
+def _is_collected(wait: ast.AST, loop: LoopNode, ctx: FileFacts) -> bool:
+    if not isinstance(wait, ast.Call) or device_read(wait, ctx) is None:
         return False
-    if not _leaves_torch(node, ctx, _DEPTH):
-        return False  # moved out of the device's memory, for all that is known
-    waits = (part for part in ctx.walk(loop) if ctx.once(change_but_copies, part).empties)
-    return all(_is_kept_as_well(part, loop, ctx) for part in waits)
-
-
-def _is_kept_as_well(wait: ast.AST, loop: LoopNode, ctx: FileFacts) -> bool:
-    return isinstance(wait, ast.Call) and device_read(wait, ctx) is not None and _is_kept(wait, loop, ctx, _DEPTH)
+    # What stays a tensor is moved out of the device's memory, for all that is known.
+    return _is_kept(wait, loop, ctx, _DEPTH) and _leaves_torch(wait, ctx, _DEPTH)
 
 
 def _is_kept(value: ast.expr, loop: LoopNode, ctx: FileFacts, depth: int) -> bool:
@@ -82,8 +96,7 @@ def _leaves_torch(value: ast.expr, ctx: FileFacts, depth: int) -> bool:
         if isinstance(outer, ast.Assign) and isinstance(outer.targets[0], ast.Subscript):
             return True
         if isinstance(outer, ast.Assign) and isinstance(outer.targets[0], ast.Name) and depth:
-            uses = ctx.inference.flow.uses_after(outer, outer.targets[0].id)
-            return any(_leaves_torch(use, ctx, depth - 1) for use in uses if _sees(use, outer, ctx))
+            return any(_leaves_torch(use, ctx, depth - 1) for use in _uses_of(outer.targets[0], ctx))
         if isinstance(outer, ast.stmt):
             return False
     return False
@@ -106,21 +119,24 @@ def _is_put_away(statement: ast.Assign | ast.AugAssign, loop: LoopNode, ctx: Fil
         return not ctx.kind(target.value).on_accelerator and _is_left_alone(target.value, loop, ctx)
     if not isinstance(target, ast.Name) or depth == 0:
         return False
-    uses = [use for use in ctx.inference.flow.uses_after(statement, target.id) if _sees(use, statement, ctx)]
+    uses = _uses_of(target, ctx)
     return bool(uses) and all(_is_kept(use, loop, ctx, depth - 1) for use in uses)
 
 
-def _sees(use: ast.Name, statement: ast.Assign, ctx: FileFacts) -> bool:
-    return any(made.node is statement for made in ctx.inference.flow.definitions(use))
+def _uses_of(target: ast.Name, ctx: FileFacts) -> list[ast.Name]:
+    made = ctx.inference.flow.definition_at(target)
+    return [] if made is None else ctx.inference.flow.uses_of(made)
 
 
 def _is_left_alone(kept: ast.expr, loop: LoopNode, ctx: FileFacts) -> bool:
     """Whether a turn does nothing with the list or array but to fill it."""
-    if not isinstance(kept, _HOLDERS):
-        return False
-    text = ctx.text(kept)
-    same = [part for part in ctx.walk(loop) if isinstance(part, _HOLDERS) and ctx.text(part) == text]
-    return all(_only_fills(part, ctx) for part in same)
+    return isinstance(kept, _HOLDERS) and ctx.text(kept) not in ctx.once(_used_otherwise, loop)
+
+
+def _used_otherwise(loop: LoopNode, ctx: FileFacts) -> frozenset[str]:
+    """The names in a loop of what it does more with than to fill it: gone through once for all of them."""
+    parts = (part for part in ctx.walk(loop) if isinstance(part, _HOLDERS) and not _only_fills(part, ctx))
+    return frozenset(map(ctx.text, parts))
 
 
 def _only_fills(part: ast.expr, ctx: FileFacts) -> bool:
