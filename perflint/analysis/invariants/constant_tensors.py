@@ -10,6 +10,7 @@ from perflint.analysis.naming.values import COUNT
 from perflint.analysis.phases.seldom import is_export
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, is_constant
+from perflint.syntax.named import one_target
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
@@ -124,8 +125,9 @@ def is_only_read(node: ast.expr, ctx: FileFacts, *, kept: bool = False, depth: i
             return isinstance(outer, ast.expr) and is_only_read(outer, ctx, kept=kept, depth=depth)
         case ast.Call():
             return _is_operation(parent, ctx) or (kept and callee_name(parent) not in _COLLECTORS)
-        case ast.Assign():
-            return len(parent.targets) == 1 and _is_target_read(parent, ctx, kept=kept, depth=depth)
+        case ast.Assign() | ast.AnnAssign():
+            target = one_target(parent)
+            return target is not None and _is_target_read(target, parent, ctx, kept=kept, depth=depth)
         case ast.Return():
             return kept
         case _:
@@ -160,8 +162,7 @@ def _is_operation(call: ast.Call, ctx: FileFacts) -> bool:
     return False
 
 
-def _is_target_read(node: ast.Assign, ctx: FileFacts, *, kept: bool, depth: int) -> bool:
-    target = node.targets[0]
+def _is_target_read(target: ast.expr, node: ast.stmt, ctx: FileFacts, *, kept: bool, depth: int) -> bool:
     if isinstance(target, ast.Subscript):
         return ctx.kind(target.value).is_tensor
     if not isinstance(target, ast.Name) or depth == 0:

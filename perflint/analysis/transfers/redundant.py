@@ -9,6 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.transfers.moves import constructor, only_converts
 from perflint.analysis.values.kind import Place, Tag
 from perflint.ir.calls import callee_name, has_unpacking
+from perflint.syntax.named import one_target
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
@@ -47,12 +48,11 @@ def _grouped(moves: list[ast.Call], key: Callable[[ast.Call], Hashable]) -> list
 
 def cut_later(node: ast.Call, ctx: FileFacts) -> ast.Subscript | None:
     """`x[:, :n]`, where that is all that is ever used of the copy that is given the name `x`."""
-    statement = ctx.tree.parent(node)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(node.func, ast.Attribute):
+    target = one_target(ctx.tree.parent(node))
+    if target is None or not isinstance(node.func, ast.Attribute):
         return None
     if constructor(node.func.value, tensors.COPYING_CONSTRUCTORS, ctx) is not None:
         return None  # a few numbers, which were put together for it
-    target = statement.targets[0]
     made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
     uses = ctx.inference.flow.uses_of(made) if made is not None else []
     if any(ctx.loops(use) != ctx.loops(node) for use in uses):

@@ -9,6 +9,7 @@ from perflint.analysis.values.kind import Place, Tag
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.reads import is_on_device
 from perflint.ir.calls import argument, callee_name, is_constant, keyword
+from perflint.syntax.named import one_target
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
@@ -20,10 +21,10 @@ def selects_often(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether the positions of a mask are counted once to be used again and again, instead of the mask each time."""
     if in_forward(node, ctx) and ctx.loops(node):
         return False  # `for i, expert in enumerate(self.experts): rows = (chosen == i).nonzero()`: once for each
-    statement = _outside_of_views(node, ctx)
-    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+    target = one_target(_outside_of_views(node, ctx))
+    if not isinstance(target, ast.Name):
         return False
-    name = statement.targets[0].id
+    name = target.id
     uses = [
         part
         for part in walk(ctx.tree.function_of(node) or ctx.tree.module)

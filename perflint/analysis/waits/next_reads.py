@@ -8,6 +8,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.implicit_copies import indices_of
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
+from perflint.syntax.named import one_target
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
@@ -26,9 +27,7 @@ def is_read_next(node: ast.Call | ast.Subscript, ctx: FileFacts, *, by_call: boo
         node, parent = parent, ctx.tree.parent(parent)  # `mask.nonzero(as_tuple=True)[0]`
         if _reads(node, parent, ctx, by_call=by_call):
             return True
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
-        return False
-    target = parent.targets[0]
+    target = one_target(parent)
     if isinstance(target, ast.Tuple) and len(target.elts) == 1:
         target = target.elts[0]
     if not isinstance(target, ast.Name):

@@ -7,6 +7,7 @@ import enum
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.calls import callee_name
+from perflint.syntax.named import one_target
 
 
 class Use(enum.Enum):
@@ -169,6 +170,6 @@ def _uses_of_names(statement: ast.AST, ctx: FileFacts, depth: int) -> set[Use]:
 def later_uses(node: ast.AST, ctx: FileFacts) -> list[ast.Name]:
     """The uses of the one name that the statement around a value binds."""
     statement = ctx.tree.statement_of(node)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    target = one_target(statement)
     made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
     return ctx.inference.flow.uses_of(made) if made is not None else []
