@@ -42,6 +42,16 @@ PICTURES = frozenset().union(*(within(module, "to_pil_image") for module in _FUN
     "kornia", "tensor_to_image utils.tensor_to_image image.tensor_to_image"
 )
 
+#: What makes a tensor of the host out of a picture or an array, as classes and as functions.
+_MAKERS = words("ToTensor PILToTensor")
+MAKING = frozenset().union(*(within(module, "to_tensor pil_to_tensor") for module in _FUNCTIONAL))
+COMPOSITIONS = within("torchvision.transforms", "Compose v2.Compose transforms.Compose")
+
+
+def makes_tensor(name: str) -> bool:
+    """Whether calling an instance of a library's class on a picture gives a tensor."""
+    return name.startswith(_TRANSFORMS[0]) and last(name) in _MAKERS
+
 
 def keeps_place(name: str) -> bool:
     """Whether a library's function gives a tensor where it is given one."""

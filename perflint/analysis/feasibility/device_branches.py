@@ -69,11 +69,18 @@ def _rules_out_cuda(test: ast.expr, ctx: FileFacts, depth: int, *, holds: bool) 
             named = _types(test.args[0], ctx)
             return _is_ruled_out(named, holds=holds) if _is_type(test.func.value) else False
         return target in _OTHERS if holds else target in _CUDA
+    if isinstance(test, ast.Attribute) and test.attr == "is_cuda":
+        return _is_of_host(test.value, ctx) is holds  # of what is on the host it is false, whatever the program runs on
     if isinstance(test, ast.Attribute):
-        return test.attr in ("is_mps", "is_xla", "is_xpu", "is_cpu") if holds else test.attr == "is_cuda"
+        return holds and test.attr in ("is_mps", "is_xla", "is_xpu", "is_cpu")
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     return (not holds and _counts_devices(test, ctx)) or _compares(test, ctx, holds=holds)
+
+
+def _is_of_host(value: ast.expr, ctx: FileFacts) -> bool:
+    kind = ctx.kind(value)
+    return kind.holds_tensors and kind.on_host
 
 
 def _counts_devices(test: ast.Compare, ctx: FileFacts) -> bool:
