@@ -17,12 +17,12 @@ from perflint.api import (
 )
 from perflint.api.loading import (
     LOADER_NAMES,
+    can_be_pinned,
     hands_samples_on,
     is_copied,
     is_left_off,
     is_of_notebook,
     is_one_batch,
-    is_plain_loader,
     is_zero,
     makes_own_batches,
     moves_to_device,
@@ -91,13 +91,13 @@ class UnpinnedLoader(Rule):
     code, name = "TPL102", "unpinned-loader"
     numerics = "same bits"
     impact = Impact.MEDIUM
-    listens = (Calls(*LOADER_NAMES),)
+    listens = (Calls(*LOADER_NAMES, doing=("DataLoader",)),)
     needs_accelerator = True
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         asked = option(node, "pin_memory", ctx)
-        if not is_plain_loader(node, ctx) or (asked is not None and not is_left_off(asked, ctx)):
+        if not can_be_pinned(node, ctx) or (asked is not None and not is_left_off(asked, ctx)):
             return
         if not (uses_accelerator(ctx) and ctx.program.whole.has_hot_loops):
             return

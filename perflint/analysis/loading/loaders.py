@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TypeGuard
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.derived_loaders import derived_options
 from perflint.analysis.loading.spread_options import hides_options, spread_options
 from perflint.analysis.names.refs import CLASS, EXTERNAL, INSTANCE, Ref, Scope
 from perflint.analysis.naming.phases import EVALUATION_STEM, FOR_EVALUATION, OF_TRAINING
@@ -39,6 +40,9 @@ _DEVICE_WORDS = frozenset(
 
 def option(call: ast.Call, name: str, ctx: FileFacts) -> ast.expr | None:
     """The value of a `DataLoader` option, by keyword, position, or in a dict that is spread."""
+    derived = ctx.once(derived_options, call)
+    if derived is not None:
+        return derived.get(name)
     found = argument(call, _POSITIONS.get(name, 99), name)
     if found is None and has_unpacking(call):
         return (spread_options(call, ctx) or {}).get(name)
@@ -48,6 +52,18 @@ def option(call: ast.Call, name: str, ctx: FileFacts) -> ast.expr | None:
 def is_plain_loader(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether a call builds torch's own `DataLoader` with every argument in sight, outside tests."""
     return ctx.is_call_of(call, *DATA_LOADERS) and not hides_options(call, ctx)
+
+
+def can_be_pinned(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call builds torch's own loader, or one of a derived class that hands `pin_memory` on by that name."""
+    if is_plain_loader(call, ctx):
+        return True
+    if ctx.once(derived_options, call) is None:
+        return False
+    ref = ctx.project_target(call.func)
+    made = None if ref is None else ctx.program.resolver.method(Ref(INSTANCE, ref.path, ref.name), "__init__")
+    params = ctx.program.function(Scope(made.path, made.name)).params if made is not None else ()
+    return any(param.name.lstrip("=") == "pin_memory" for param in params)
 
 
 def is_derived_loader(call: ast.Call, ctx: FileFacts) -> bool:
