@@ -93,7 +93,7 @@ class BlockingTransfer(Rule):
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
     - Data other than a loader's batch behind a wait of the same step that stays.
-    - Batches of an evaluation whose every step ends by reading its results.
+    - Batches of an evaluation whose every step ends by reading its results, other than to collect them.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 
@@ -129,7 +129,7 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(first_of_each_block, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if costs_little(copy.call, ctx, is_drained=emptied is not None):
+        if costs_little(copy.call, ctx, is_drained=emptied is not None, is_batch=_is_of_loader(copy)):
             return
         if emptied is not None and not _is_of_loader(copy) and waited_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch

@@ -44,6 +44,12 @@ def is_kept_until_end(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
     return loop is not None and _only_collects(loop, ctx) and _is_collected(node, loop, ctx)
 
 
+def is_collected_at_end(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the loop over batches around a copy to the device waits for nothing but results that it collects."""
+    loop = _batch_loop(node, ctx)
+    return loop is not None and _only_collects(loop, ctx)
+
+
 def _batch_loop(node: ast.AST, ctx: FileFacts) -> LoopNode | None:
     """The outermost loop around a node, if it is one over batches."""
     loops = ctx.loops(node)
