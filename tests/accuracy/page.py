@@ -30,7 +30,11 @@ configuration than the one that ran counts as wrong here if its line ran, and a 
 not counted at all. Nobody judged anything by hand.
 
 In two corpora a step is no training step: `diffusers-schedulers` samples, and `monai-metrics` measure a validation.
-The rules report neither: only what training repeats, and what stands in a forward.
+No rule reports such reads: only what training repeats, and what stands in a forward. Both have their rows, and are
+left out of the sums and of the table by rule.
+
+A row is of the rules of one commit; `+` is that commit with changes that were landed with the row. Rows are counted
+again where the observations are at hand, so that they are of several commits.
 
     pip install torch==2.13.0 torchvision torchmetrics ...      # those of tests/accuracy/packages.py, and timm
     python tests/accuracy/drive.py timm OUT                     # or another name of corpora.py
@@ -49,15 +53,20 @@ finding that something runs every step.
 """
 
 
+#: What no rule is for: a step that samples, or measures a validation.
+_NO_TRAINING = ("diffusers-schedulers", "monai-metrics")
+
+
 def page(scores: Iterable[dict[str, Any]]) -> str:
     """The whole page, from the objects that score.py writes."""
     listed = sorted(scores, key=lambda one: str(one["name"]))
     first = [one["first"] for one in listed if "first" in one]
+    training = [one for one in listed if one["name"] not in _NO_TRAINING]
     parts = [
         _HEAD,
-        "## By corpus\n\n" + "\n".join(_corpora(listed)) + "\n",
+        "## By corpus\n\n" + "\n".join([*_corpora(listed), "", _together(training)]) + "\n",
         f"{_FIRST}\n" + "\n".join(_corpora(first)) + "\n",
-        "## By rule\n\n" + "\n".join(_rules(listed)),
+        "## By rule\n\n" + "\n".join(_rules(training)),
     ]
     return "\n".join(parts) + "\n"
 
@@ -73,6 +82,14 @@ def _corpora(scores: Iterable[dict[str, Any]]) -> Iterator[str]:
             f"| {one['name']} | {one['version']} | {one.get('rules_of', '')} | {_observed(one)} | {one['failed']} "
             f"| {_share(found, missed)} | {_share(right, wrong)} |"
         )
+
+
+def _together(scores: Iterable[dict[str, Any]]) -> str:
+    rules = [rule for one in scores for rule in one["rules"].values()]
+    recall = _share(_sum(rules, "found"), _sum(rules, "missed"))
+    precision = _share(_sum(rules, "confirmed"), _sum(rules, "refuted"))
+    aside = " and ".join(f"`{name}`" for name in _NO_TRAINING)
+    return f"Together, without {aside}: recall {recall}, precision {precision}."
 
 
 def _observed(one: dict[str, Any]) -> str:
