@@ -328,6 +328,10 @@ class Program:
         switch = grad_switch(self.function(scope), context)
         return switch == "no_grad" or (switch == "" and self.heatmap.without_grad(scope))
 
+    def never_runs(self, scope: Scope) -> bool:
+        """Whether no program of the project calls a function: only tests, or nothing."""
+        return scope in self.roots.unused or scope.path in self.resolver.tests
+
     def trains(self, scope: Scope) -> bool:
         """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""
         return scope in self._training

@@ -56,9 +56,8 @@ def _by_constructor(scope: Scope, ctx: FileFacts) -> set[str]:
 
 def _by_all_callers(scope: Scope, ctx: FileFacts) -> set[str]:
     found: set[str] | None = None
-    unused, tests = ctx.program.roots.unused, ctx.program.resolver.tests
     for edge in ctx.program.callers(scope):
-        if edge.caller in unused or edge.caller.path in tests:
+        if ctx.program.never_runs(edge.caller):
             continue
         here = {name.rpartition(".")[2] for name in _switched(edge, scope, ctx, _CALLERS)}
         found = here if found is None else found & here

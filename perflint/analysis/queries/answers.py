@@ -148,6 +148,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_loader": (_ref,),
     "is_module": (_ref,),
     "literals": (_plain, _scope),
+    "never_runs": (_scope,),
     "is_step_of_engine": (_scope,),
     "callers": (_scope,),
     "argument": (_edge, _plain),
