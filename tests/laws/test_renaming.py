@@ -121,6 +121,7 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL603-python-loop-over-tensor/once_a_text_is_decoded",
     ),
     "what a turn of a loop is": (
+        "TPL304-empty-cache-in-hot-loop/speed_given_up_for_memory",
         "TPL603-python-loop-over-tensor/sums_and_lists_of_rows",
         "TPL201-sync-in-hot-loop/first_turn_of_an_inner_loop",
         "TPL201-sync-in-hot-loop/read_once_in_a_while",
