@@ -20,16 +20,32 @@ _FROM_SIZES = frozenset(name.rpartition(".")[2] for name in FOLDABLE_CONSTRUCTOR
 _FROM_SIZES -= _MAKING_LEAVES
 
 
-def refines_input(facts: FunctionFacts) -> bool:
-    """Whether a function that runs a backward pass, and takes no step, asks for the gradient of what it is given, or
-    of what it makes of that: `box.requires_grad = True; score(box).backward(); box = box + rate * box.grad`.
+def refines_input(facts: FunctionFacts, backward: set[int]) -> bool:
+    """Whether a function that runs a backward pass in some loops, and takes no step, asks for the gradient of what it
+    is given, or of what it makes of that: `box.requires_grad = True; score(box).backward(); box = box + rate *
+    box.grad`. So it is where each turn makes anew what it asks the gradient of: weights outlast a turn.
     """
     if facts.identifiers and "grad" not in facts.identifiers.split():
         return False
+    if _makes_anew(facts, backward):
+        return True
     # What is called, or lists its parameters, is a network.
     networks = {str(call.func).removesuffix(".parameters") for call in facts.calls}
     given = {param.name.lstrip("=") for param in facts.params} - {"self"} - networks
     return bool(given) and any(_is_made_of(value, facts, given) for value in _asked(facts))
+
+
+def _makes_anew(facts: FunctionFacts, backward: set[int]) -> bool:
+    """Whether a turn that runs backward makes, by whatever function, a tensor that is to have a gradient:
+    `changes = [leaf(item, requires_grad=True) for item in changes]`. Where it asks for gradients by `autograd.grad`,
+    they are a part of a loss, as a penalty is.
+    """
+    if any(last_name(call.func) == "grad" for call in facts.calls):
+        return False
+    return any(
+        (_ASKED, _TRUE) in call.keywords and not backward.isdisjoint(facts.loops_around(call.context))
+        for call in facts.calls
+    )
 
 
 def _asked(facts: FunctionFacts) -> Iterator[Value]:

@@ -61,7 +61,7 @@ def _less_sure(found: LoopHeat | None) -> LoopHeat | None:
 
 
 def _refining(facts: FunctionFacts, backward: set[int], steps: set[int]) -> set[int]:
-    return backward if backward and not steps and refines_input(facts) else set()
+    return backward if backward and not steps and refines_input(facts, backward) else set()
 
 
 def _is_seldom(facts: FunctionFacts, context: int) -> bool:
