@@ -13,25 +13,20 @@ from perflint.api import (
     Fix,
     Heat,
     Impact,
-    Place,
     Rule,
     callee_name,
     has_unpacking,
     keyword,
-    tensors,
 )
-from perflint.api.invariants import is_constant_copy, is_fallback_copy, is_number, is_only_read, is_traced, single
+from perflint.api.invariants import constant_copied, is_fallback_copy, is_number, is_only_read, is_traced, single
 from perflint.api.phases import leads_to_a_search
 from perflint.api.transfers import MOVES, What, copy_at
-from perflint.api.waits import costs_little, emptied_by, impact_at
+from perflint.api.waits import NUMBER_METHODS, costs_little, emptied_by, given_number, impact_at
 from perflint.api.words import short_call
 
 from ._fixes.filled import filled_on_device, filled_text
 from ._fixes.keeping import device_of, keep, register, where_to_keep
 from ._shared.square_masks import is_of_prompt, is_set_up, square
-
-#: `torch.scalar_tensor` is filled by a kernel.
-_COPIES = tensors.COPYING_CONSTRUCTORS - {"torch.scalar_tensor"}
 
 
 class ConstantTensorInHotPath(Rule):
@@ -40,7 +35,7 @@ class ConstantTensorInHotPath(Rule):
     What it does
 
     Reports `torch.tensor(0.5, device=device)` and similar constants, and triangular masks, that are created on the
-    hot path.
+    hot path. Also numbers given to `add_jitter` and `mul` of a matrix of linear_operator, which makes such tensors.
 
     Why is this slow?
 
@@ -81,7 +76,7 @@ class ConstantTensorInHotPath(Rule):
     minor_beside_reads = True
     numerics = "same bits"
     impact = Impact.MEDIUM
-    listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu", *MOVES),)
+    listens = (Calls("tensor", "as_tensor", "asarray", "new_tensor", "tril", "triu", *MOVES, *NUMBER_METHODS),)
     claims = Claims("to-device", "host-allocation", "launch", waits=False)
     at_least = Heat.STEP
 
@@ -95,13 +90,15 @@ class ConstantTensorInHotPath(Rule):
             return
         elif callee_name(node) in ("tril", "triu"):
             yield from self._mask(node, ctx)
+        elif callee_name(node) in NUMBER_METHODS:
+            yield from self._number(node, ctx)
         else:
             yield from self._copy(node, ctx)
 
     def _copy(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """`torch.tensor(0.5, device=device)`"""
-        data = _copied(node, ctx)
-        if data is None or not _goes_to_device(node, ctx) or not is_constant_copy(node, data, node, ctx):
+        data = constant_copied(node, ctx)
+        if data is None:
             return
         if is_number(single(data), ctx):
             filled = " ".join(filled_text(node, ctx).split())
@@ -111,6 +108,16 @@ class ConstantTensorInHotPath(Rule):
             advice = f"Create it once and reuse it: {where_to_keep(node, ctx)}."
             fix = _kept(node, ctx)
         yield self._found(node, advice, fix, ctx)
+
+    def _number(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`covariance.add_jitter(1e-4)` of a matrix of linear_operator."""
+        given = given_number(node, ctx)
+        if given is None:
+            return
+        matrix = ctx.text(given.matrix)
+        like = matrix if matrix.isidentifier() else "x"
+        tensor = f"torch.full((), {given.number}, dtype={like}.dtype, device={like}.device)"
+        yield self._found(node, f"Pass a tensor that is filled on the device: `.{given.instead}({tensor})`.", None, ctx)
 
     def _move(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """`torch.FloatTensor(TABLE).to(device)`, `self.table.to(device)` of what is on the host."""
@@ -157,23 +164,6 @@ class ConstantTensorInHotPath(Rule):
             advice=f"Compute it once for the largest size and slice it: {where_to_keep(node, ctx)}.",
             impact=Impact.LOW,
         )
-
-
-def _copied(node: ast.Call, ctx: Context) -> ast.expr | None:
-    """The data of a call that copies Python values, as far as can be told to an accelerator."""
-    if len(node.args) != 1:
-        return None
-    says_device = keyword(node, "device") is not None
-    if callee_name(node) == "new_tensor":
-        return node.args[0] if isinstance(node.func, ast.Attribute) and not says_device else None
-    return node.args[0] if says_device and ctx.target(node.func) in _COPIES else None
-
-
-def _goes_to_device(node: ast.Call, ctx: Context) -> bool:
-    if callee_name(node) == "new_tensor" and isinstance(node.func, ast.Attribute):
-        like = ctx.kind(node.func.value)
-        return like.place is not Place.HOST and like.holds_tensors
-    return ctx.kind(node).on_accelerator
 
 
 def _kept(node: ast.Call, ctx: Context) -> Fix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.invariants.between_calls import comes_before, is_switched_between, managers_around
 from perflint.analysis.invariants.constant_tensors import (
+    constant_copied,
     is_constant_copy,
     is_fallback_copy,
     is_number,
@@ -28,6 +29,7 @@ __all__ = [
     "Repeated",
     "Source",
     "comes_before",
+    "constant_copied",
     "has_constant_inputs",
     "has_same_inputs",
     "is_constant_copy",

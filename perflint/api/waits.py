@@ -37,6 +37,7 @@ from perflint.analysis.waits.numbers import (
     roots,
     stored_on_host,
 )
+from perflint.analysis.waits.operators import NUMBER_METHODS, given_number
 from perflint.analysis.waits.options import is_option_for
 from perflint.analysis.waits.pass_copies import costs_little, waits_in_any_case
 from perflint.analysis.waits.protected import meets_for_files, protects_data
@@ -78,6 +79,7 @@ __all__ = [
     "COMPREHENSIONS",
     "COUNTING_NAMES",
     "DISTRIBUTIONS",
+    "NUMBER_METHODS",
     "NUMBER_NAMES",
     "PRINTING_NAMES",
     "PRODUCTS",
@@ -104,6 +106,7 @@ __all__ = [
     "finds_nothing",
     "first_of_block",
     "formatter_around",
+    "given_number",
     "hand_over_after",
     "impact_at",
     "impact_of_copy",

@@ -8,8 +8,8 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.naming.values import COUNT
 from perflint.analysis.phases.seldom import is_export
-from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name, is_constant
+from perflint.analysis.values.kind import Place, Tag
+from perflint.ir.calls import callee_name, is_constant, keyword
 from perflint.syntax.named import one_target
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
@@ -18,6 +18,8 @@ from perflint.torch_model import tensors
 _ASKS = frozenset("numel len size any all isnan isinf isfinite item nelement".split())
 _COLLECTORS = frozenset("append extend insert add update setdefault register_buffer".split())
 _DEPTH = 4
+#: `torch.scalar_tensor` is filled by a kernel.
+_COPIES = tensors.COPYING_CONSTRUCTORS - {"torch.scalar_tensor"}
 
 
 def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: FileFacts) -> bool:
@@ -29,6 +31,25 @@ def is_constant_copy(call: ast.Call, data: ast.expr, read: ast.expr, ctx: FileFa
     if _is_empty(data) or not is_step_constant(data, ctx) or is_fallback_copy(call, ctx) or is_traced(call, ctx):
         return False
     return is_only_read(read, ctx)
+
+
+def constant_copied(call: ast.Call, ctx: FileFacts) -> ast.expr | None:
+    """The constants that `torch.tensor(0.5, device=device)` or `x.new_tensor(0.5)` copies, as far as can be told to an
+    accelerator, each time for what only reads them.
+    """
+    if len(call.args) != 1:
+        return None
+    data = call.args[0]
+    if callee_name(call) == "new_tensor":
+        if keyword(call, "device") is not None or not isinstance(call.func, ast.Attribute):
+            return None
+        like = ctx.kind(call.func.value)
+        goes = like.place is not Place.HOST and like.holds_tensors
+    elif keyword(call, "device") is not None and ctx.target(call.func) in _COPIES:
+        goes = ctx.kind(call).on_accelerator
+    else:
+        return None
+    return data if goes and is_constant_copy(call, data, call, ctx) else None
 
 
 def is_traced(node: ast.AST, ctx: FileFacts) -> bool:

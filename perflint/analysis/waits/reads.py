@@ -78,7 +78,14 @@ def _device_read(node: ast.Call, ctx: FileFacts) -> Read | None:
             certainty = None if element is None else kind_on_device(element, value, ctx)
         if certainty is not None:
             return Read(value, certainty)
+    if ctx.target(node.func) in tensors.SYNC_FUNCTIONS and _compares_unknown(values, ctx):
+        return Read(values[0], Confidence.MEDIUM)
     return None
+
+
+def _compares_unknown(values: list[ast.expr], ctx: FileFacts) -> bool:
+    """`torch.equal(a, b)` in a forward or a step, where nothing is known of either: torch takes nothing but tensors."""
+    return all(is_unknown_in_step(value, ctx.kind(value), ctx) for value in values)
 
 
 def mapped_over(node: ast.Call, ctx: FileFacts) -> list[ast.expr]:
