@@ -54,14 +54,34 @@ class Constants:
             if name in facts.unclear:
                 return None
             if name in facts.binds:
+                kept = self._kept(name, where, facts, given if where == scope else NOTHING_GIVEN, depth)
+                if kept is not None:
+                    return kept
                 return self._any(((value, where) for value in facts.binds[name]), depth)
             if name in self._resolver.nesting.positions(facts):
-                if where == scope and name in given:
-                    value, caller = given[name]
-                    return self.of(value, caller, depth=depth + 1)
-                return self.of_parameter(where, facts, name, depth)
+                return self._handed(name, where, facts, given if where == scope else NOTHING_GIVEN, depth)
         definitions = self._resolver.written.definitions(name, scope)
         return self._any(definitions, depth) if definitions else None
+
+    def _handed(
+        self, name: str, scope: Scope, facts: FunctionFacts, given: Given, depth: int
+    ) -> tuple[Value, ...] | None:
+        if name in given:
+            value, caller = given[name]
+            return self.of(value, caller, depth=depth + 1)
+        return self.of_parameter(scope, facts, name, depth)
+
+    def _kept(
+        self, name: str, scope: Scope, facts: FunctionFacts, given: Given, depth: int
+    ) -> tuple[Value, ...] | None:
+        """What a parameter is that `every = every or self.every` keeps, where something is handed over."""
+        falls_back = all(
+            type(value) is tuple and value[0] == "either" and value[1][0] == name for value in facts.binds[name]
+        )
+        if not falls_back or name not in self._resolver.nesting.positions(facts):
+            return None
+        literals = self._handed(name, scope, facts, given, depth)
+        return literals if literals is not None and all(item[2] for item in literals) else None
 
     def of_parameter(self, scope: Scope, facts: FunctionFacts, name: str, depth: int = 0) -> tuple[Value, ...] | None:
         """What a parameter is by default. What calls pass instead counts where they write it down: a value that a user
