@@ -1,4 +1,4 @@
-"""`.gitignore` files: which paths they leave out. Needs no git."""
+"""`.gitignore` files: which paths they leave out. Needs no git. As for git, they say nothing of what it tracks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from perflint.syntax.tracked import tracked_at
 from perflint.system.globs import spec_of
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ _LARGEST = 10_000_000
 
 
 class IgnoreFile(NamedTuple):
-    """The patterns of one file, which speak about what lies below `folder` (absolute)."""
+    """The patterns of one file about what lies below `folder` (absolute); `is_git` for one of git's own."""
 
     folder: str
     spec: GitIgnoreSpec
+    is_git: bool = False
 
     @classmethod
     def of_lines(cls, folder: str, lines: Iterable[str]) -> IgnoreFile:
@@ -49,8 +51,13 @@ def is_ignored(files: tuple[IgnoreFile, ...], path: str, *, is_folder: bool) -> 
     for one in files:
         verdict = one.verdict(path, is_folder=is_folder)
         if verdict is not None:
-            return verdict
+            return verdict and not (one.is_git and _is_tracked(path, is_folder=is_folder))
     return False
+
+
+def _is_tracked(path: str, *, is_folder: bool) -> bool:
+    tracked = tracked_at(Path(path).parent)
+    return tracked is not None and tracked.holds(path.rstrip(os.sep), is_folder=is_folder)
 
 
 def read_ignore_file(folder: str, name: str = ".gitignore") -> IgnoreFile | None:
@@ -62,7 +69,7 @@ def read_ignore_file(folder: str, name: str = ".gitignore") -> IgnoreFile | None
         text = file.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return None
-    return IgnoreFile.of_lines(folder, text.splitlines())
+    return IgnoreFile.of_lines(folder, text.splitlines())._replace(is_git=True)
 
 
 def ignore_files_above(folder: Path) -> tuple[IgnoreFile, ...]:

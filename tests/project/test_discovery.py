@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,23 @@ def test_gitignore_of_every_level(project: Path) -> None:
     write(project, "sub/.gitignore", text="!gen_keep.py\n")
 
     assert names(find(".").reported) == ["a.py", "sub/gen_keep.py", "sub/only.py"]
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_what_git_tracks_is_read_although_it_is_ignored(project: Path, version: str) -> None:
+    write(project, "pkg/models/net.py", "pkg/models/scratch.py", "models/other.py", "new.py")
+    write(project, ".gitignore", text="models/\nnew.py\n")
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", f"index.version={version}", *words], cwd=project, check=True, capture_output=True)
+
+    git("init")
+    git("add", "--force", "pkg/models/net.py")
+    if version == "3":  # more flags stand before the name
+        git("add", "--force", "--intent-to-add", "new.py")
+    expected = ["new.py", "pkg/models/net.py"] if version == "3" else ["pkg/models/net.py"]
+    assert names(find(".").reported) == expected
+    assert not discover([project / "models/other.py"], Settings(), force_exclude=True).reported
 
 
 def test_gitignore_above_the_walked_folder_counts(project: Path) -> None:
