@@ -209,3 +209,11 @@ def test_a_part_of_a_package_does_not_hide_the_library_of_its_name() -> None:
     assert table.find("pkg.torch.nn", "pkg/torch/sac/train.py") == "pkg/torch/nn.py"
     # The library's own repository holds it.
     assert ModuleTable(["torch/__init__.py", "torch/nn.py"], "/repo").find("torch.nn", "torch/nn.py") == "torch/nn.py"
+
+
+def test_the_folder_of_all_files_is_a_part_of_their_names() -> None:
+    files = ["nets/digits/run.py", "nets/digits/data.py", "nets/words/data.py", "nets/shared.py"]
+    table = ModuleTable(files, "/repo")
+    assert table.find("nets.digits.data", "nets/digits/run.py") == "nets/digits/data.py"
+    assert table.find("nets.shared", "nets/words/data.py") == "nets/shared.py"
+    assert not table.is_library("nets.digits.data")

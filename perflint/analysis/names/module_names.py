@@ -23,6 +23,8 @@ class ModuleTable:
         self._place = {path: posixpath.normpath(posixpath.join(base, path)) for path in paths}
         self._paths = {place: path for path, place in self._place.items()}
         self._top = _common_folder(self._paths)
+        #: The folder that holds all files may be a part of their names: `sys.path.append("../..")` says so to Python.
+        self._outermost = posixpath.dirname(self._top)
         self._by_name: dict[str, list[str]] = {}
         self._name_of: dict[str, str] = {}
         #: By the importer's folder and the module's name.
@@ -37,6 +39,7 @@ class ModuleTable:
         #: What the first part of a module's name can be, wherever it is imported.
         below = len(self._top.rstrip("/")) + 1 if self._top else 0
         self._firsts = {part.partition(".")[0] for place in self._paths for part in place[below:].split("/")}
+        self._firsts.add(posixpath.basename(self._top))
         self._firsts.update(name.partition(".")[0] for name in self._name_of.values())
 
     def name_of(self, path: str) -> str:
@@ -88,7 +91,7 @@ class ModuleTable:
     def _roots(self, folder: str) -> list[str]:
         """The folders of the project that what is imported in `folder` may lie below, the likeliest first."""
         above = [folder]
-        while above[-1] not in (self._top, "", "/"):
+        while above[-1] not in (self._outermost, "", "/"):
             above.append(posixpath.dirname(above[-1]))
         outside = next((one for one in above if not self._is_package(one)), None)
         if outside is None or outside == folder:
