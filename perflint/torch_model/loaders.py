@@ -161,6 +161,16 @@ DATASETS = (
     | DECODING_DATASETS
 )
 
+#: Keywords of data sets for what they call with each sample: `pre_transform` runs once, when the files are made.
+#: https://pytorch-geometric.readthedocs.io/en/latest/tutorial/create_dataset.html,
+#: https://docs.pytorch.org/vision/stable/generated/torchvision.datasets.VisionDataset.html
+SAMPLE_HOOKS = words("transform transforms target_transform")
+#: Those that may hold a single item, which a program takes out once.
+_OF_GRAPHS = words(
+    "torch_geometric.data.Dataset torch_geometric.data.InMemoryDataset torch_geometric.data.dataset.Dataset "
+    "torch_geometric.data.in_memory_dataset.InMemoryDataset"
+)
+
 #: Functions that read a file and decode what is in it.
 FILE_READERS = words(
     "PIL.Image.open cv2.imread cv2.VideoCapture numpy.load numpy.loadtxt numpy.genfromtxt torch.load torchaudio.load "
@@ -194,6 +204,25 @@ def is_dataset(dotted: str) -> bool:
     return name in DATASETS or name.startswith(
         ("torchvision.datasets.", "torchaudio.datasets.", "torch_geometric.datasets.")
     )
+
+
+def calls_hooks(dotted: str) -> bool:
+    """Whether a library's data set calls what it is made with for each of its samples, and has many."""
+    name = canonical(dotted)
+    return name == "monai.data.Dataset" or name.startswith("torchvision.datasets.")
+
+
+def may_hold_one(dotted: str) -> bool:
+    """The same of a data set of graphs, which may be one graph."""
+    return canonical(dotted) in _OF_GRAPHS
+
+
+def hook_places(dotted: str) -> tuple[int, ...]:
+    """Where among its arguments a data set takes what it calls for each sample."""
+    name = canonical(dotted)
+    if name in _OF_GRAPHS or name == "monai.data.Dataset":
+        return (1,)
+    return (1, 2, 3) if last(name) == "VisionDataset" else (1, 2) if last(name) == "ImageFolder" else ()
 
 
 def wrapper_of(dotted: str) -> Wrapper | None:

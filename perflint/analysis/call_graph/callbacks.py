@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.sample_hooks import sample_hooks
 from perflint.analysis.evidence import (
     ITERATOR_NAME,
     ITERATORS_OVER_ANYTHING,
@@ -137,6 +138,10 @@ class CallbackFinder:
             self._decorated_handler(scope, facts)
             if calls is not None:
                 self._takes_next_batch(calls, scope, facts)
+        text = "handed to a data set, which calls it for each sample"
+        root = FunctionRoot(Heat.SAMPLE, "data", text, Confidence.HIGH)
+        for scope in sample_hooks(self.resolver):
+            self.functions.setdefault(scope, root)
 
     def _takes_next_batch(self, telling: list[CallFacts], scope: Scope, facts: FunctionFacts) -> None:
         """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from perflint.analysis.call_graph.overriding import methods_of
 from perflint.analysis.evidence import last_name
-from perflint.analysis.names.refs import EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Scope
+from perflint.analysis.names.refs import EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import Value
 
@@ -29,6 +29,14 @@ def transforms_of(func: Value, scope: Scope, resolver: Resolver) -> list[Scope]:
     return list(found)
 
 
+def composed(value: Value, scope: Scope, resolver: Resolver) -> list[Scope]:
+    """The functions of the project that run when what a value is gets called: itself, or what it is composed of."""
+    found = dict.fromkeys(_run(value, scope, resolver))
+    for made, where in _calls(value, scope, resolver, _DEEPEST):
+        found.update(dict.fromkeys(_held(made, where, resolver, _DEEPEST)))
+    return list(found)
+
+
 def _composes(name: str) -> bool:
     owner, _, last = name.rpartition(".")
     return last in _COMPOSING and not owner.startswith("torch.nn")
@@ -42,7 +50,11 @@ def _held(made: Value, scope: Scope, resolver: Resolver, depth: int) -> Iterator
     for item in whole[1] if isinstance(whole, tuple) and whole[0] == "seq" else ():
         for value, where in _calls(item, scope, resolver, depth):
             yield from _held(value, where, resolver, depth - 1)
-    for ref in (*resolver.elements(whole, scope), *resolver.refs(whole, scope)):
+    yield from _run(whole, scope, resolver, resolver.elements(whole, scope))
+
+
+def _run(value: Value, scope: Scope, resolver: Resolver, elements: Iterable[Ref] = ()) -> Iterator[Scope]:
+    for ref in (*elements, *resolver.refs(value, scope)):
         if ref.kind == INSTANCE:
             yield from methods_of(resolver, ref, ("forward", "__call__"))
         elif ref.kind == FUNCTION:
