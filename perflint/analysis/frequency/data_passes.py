@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.generators import Feeding
 from perflint.analysis.evidence import is_literal, last_name
 from perflint.analysis.frequency.sources import behind, last_of_call, parts_of
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
@@ -34,6 +35,7 @@ class DataPasses:
     def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
         self._resolver = resolver
         self._graph = graph
+        self._feeding = Feeding(resolver)
 
     def is_pass(
         self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts], *, is_reached: bool
@@ -111,8 +113,8 @@ class DataPasses:
         return frozenset(found)
 
     def _is_data(self, value: Value, scope: Scope) -> bool:
-        """Whether a value is a data set, or gives the frames of a video."""
-        if last_of_call(value) in GIVES_FRAMES:
+        """Whether a value is a data set, or gives the frames of a video, or what a generator reads for each turn."""
+        if last_of_call(value) in GIVES_FRAMES or any(map(self._reads_each, self._feeding.sources(value, scope))):
             return True
         for ref in self._resolver.refs(value, scope):
             if ref.kind == INSTANCE:
@@ -122,6 +124,18 @@ class DataPasses:
             elif ref.kind == EXTERNAL_INSTANCE and canonical(ref.name).startswith(_LIBRARIES):
                 return True
         return False
+
+    def _reads_each(self, generator: Scope) -> bool:
+        """Whether a generator of the project reads a sample for each thing that it yields."""
+        facts = self._facts(generator)
+        yielding = {facts.innermost_loop(context) for _, context in facts.yields} - {None}
+        reading = [call.context for call in facts.calls if last_name(call.func) in READS_SAMPLE]
+        reading += [
+            edge.context
+            for edge in self._graph.outgoing.get(generator, ())
+            if edge.confidence is Confidence.HIGH and edge.callee in self._readers
+        ]
+        return any(not yielding.isdisjoint(facts.loops_around(context)) for context in reading)
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self._resolver.summaries[scope.path].functions[scope.function]
