@@ -29,6 +29,8 @@ class Flags(Expressions):
             return guards.TURN
         if kind is None and self.scope.equals_once(node.test, context):
             return guards.FIRST
+        if kind is None and self.scope.is_made_once(node, context):
+            return guards.FIRST
         if kind is None and self.scope.equals_number_of_turn(node.test, context):
             return guards.TURN
         if kind is None and self.scope.facts.qualname != MODULE and guards.is_self_test(node.test):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.ir import guards
+from perflint.ir.bodies import sets
 from perflint.ir.branches import branches_of
 from perflint.ir.computed import COVERS
 from perflint.ir.notation import path_of
@@ -158,6 +159,21 @@ class Growing:
         counter, goal = path_of(test.left), path_of(test.comparators[0])
         return loop is not None and bool(counter and goal) and _only_counts(loop, str(counter), str(goal))
 
+    def is_made_once(self, node: ast.If, context: int) -> bool:
+        """Whether a test asks if a name is None that the innermost loop around gives nothing but what is made then:
+        `if net is None: net = Net(image.shape)`. It was None before the loop, and is not None after that turn.
+        """
+        test = node.test
+        if not (isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and isinstance(test.ops[0], ast.Is)):
+            return False
+        name = test.left.id
+        if name not in self.unset or not sets(node.body, test.left) or ast.unparse(test.comparators[0]) != "None":
+            return False
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        loop = self.turning.get(int(self.contexts[context].detail)) if context >= 0 else None
+        return loop is not None and _times_set(loop, name) == _times_set(node, name)
+
     def equals_number_of_turn(self, test: ast.expr, context: int) -> bool:
         """Whether `test` asks if the number of the innermost `for` around is one that the loop leaves alone, or moves
         on to a later one: `if i == start` in `for i, row in enumerate(rows)`.
@@ -225,6 +241,13 @@ class Growing:
         if self.is_generator:
             facts.yields, facts.is_generator = tuple(self.yields), True
         return facts
+
+
+def _times_set(within: ast.AST, name: str) -> int:
+    return sum(
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(within)
+    )
 
 
 def _number_of_turn(loop: ast.AST | None) -> str:
