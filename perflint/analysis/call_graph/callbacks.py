@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.call_graph.sample_hooks import sample_hooks
+from perflint.analysis.call_graph.sample_hooks import own_collate, own_loaders, sample_hooks
 from perflint.analysis.evidence import (
     ITERATOR_NAME,
     ITERATORS_OVER_ANYTHING,
@@ -56,6 +56,9 @@ class FunctionRoot(NamedTuple):
     by_name: bool = False
     #: Whether it is only said where no call of the program shows more.
     last_resort: bool = False
+
+
+_COLLATE = FunctionRoot(Heat.SAMPLE, "data", "collate_fn of a DataLoader", Confidence.HIGH)
 
 
 class _Owner(NamedTuple):
@@ -142,6 +145,9 @@ class CallbackFinder:
         root = FunctionRoot(Heat.SAMPLE, "data", text, Confidence.HIGH)
         for scope in sample_hooks(self.resolver):
             self.functions.setdefault(scope, root)
+        for cls in own_loaders(self.resolver):
+            for scope in own_collate(cls, self.resolver):
+                self.functions.setdefault(scope, _COLLATE)
 
     def _takes_next_batch(self, telling: list[CallFacts], scope: Scope, facts: FunctionFacts) -> None:
         """`def forward_step(data_iterator, model): batch = next(data_iterator)`: each call takes one more batch, and is

@@ -1,4 +1,6 @@
-"""What a library's data set is made with that it calls for each sample: `PhotoFolder(root, transform=Jitter())`."""
+"""What a library's data set is made with that it calls for each sample: `PhotoFolder(root, transform=Jitter())`; and
+what a loader of the project sets to make its batches.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +25,22 @@ def sample_hooks(resolver: Resolver) -> Iterator[Scope]:
         base = finder.base_made(item.call, item.scope)
         for value in _given(item.call, base) if base else ():
             yield from composed(value, item.scope, resolver)
+
+
+def own_collate(cls: Ref, resolver: Resolver) -> list[Scope]:
+    """What a class of loaders makes its batches with, where its `__init__` sets that: `self.collate_fn = padded`."""
+    init = resolver.method(Ref(INSTANCE, cls.path, cls.name), "__init__")
+    if init is None:
+        return []
+    return composed("self.collate_fn", Scope(init.path, init.name), resolver)
+
+
+def own_loaders(resolver: Resolver) -> Iterator[Ref]:
+    """The project's classes that are loaders."""
+    for path, summary in resolver.summaries.items():
+        for name in summary.classes:
+            if is_loader(resolver, Ref(INSTANCE, path, name)):
+                yield Ref(CLASS, path, name)
 
 
 class _Finder:
@@ -59,9 +77,7 @@ class _Finder:
     def _handed_to_loaders(self) -> Iterator[Ref]:
         resolver = self._resolver
         names = {last(name) for name in loaders.LOADERS}
-        for path, summary in resolver.summaries.items():
-            own = [name for name in summary.classes if is_loader(resolver, Ref(INSTANCE, path, name))]
-            names.update(name.rpartition(".")[2] for name in own)
+        names.update(cls.name.rpartition(".")[2] for cls in own_loaders(resolver))
         for item in resolver.nesting.calls_of(sorted(names)):
             dataset = item.call.args[0] if item.call.args else dict(item.call.keywords).get("dataset")
             for ref in resolver.refs(dataset, item.scope):

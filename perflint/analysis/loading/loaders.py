@@ -91,6 +91,8 @@ def _takes_workers(call: ast.Call, facts: FunctionFacts) -> bool:
     """
     ways = [param for param in facts.params if param.name.lstrip("=") == "num_workers"]
     given = [param.name for param in facts.params[1 : len(call.args) + 1]]
+    if given[:1] and any(f"*{made.args[0]}" == given[0] for made in facts.calls if _is_init(made.func) and made.args):
+        given = []  # `super().__init__(*args, **kwargs)`: torch's own places
     if len(call.args) >= _POSITIONS["num_workers"] or given[:1] not in ([], ["dataset"]) or "num_workers" in given:
         return False
     if ways:

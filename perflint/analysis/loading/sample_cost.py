@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
+from perflint.analysis.call_graph.sample_hooks import own_collate
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.handed_samples import asked_data_sets
@@ -298,7 +299,9 @@ def collate_scope(call: ast.Call, ctx: FileFacts) -> Scope | None:
     """The project's function that makes batches of samples, where there is one."""
     collate = option(call, "collate_fn", ctx)
     if collate is None:
-        return None
+        made = ctx.project_target(call.func)
+        own = own_collate(made, ctx.program.resolver) if made is not None and made.kind == CLASS else []
+        return own[0] if len(own) == 1 else None
     for ref in ctx.refs(collate):
         if ref.kind == FUNCTION:
             return Scope(ref.path, ref.name)
