@@ -105,8 +105,9 @@ class LoaderWithoutWorkers(Rule):
             return
         if evaluates and not infers and not any(loop.again for loop in loops):
             return  # a look at the data, or one evaluation
-        if not loops and ctx.scope(node).function == "<module>":
-            return  # a script that shows no use for it
+        made_in = ctx.scope(node)
+        if not loops and (made_in.function == "<module>" or ctx.program.never_runs(made_in)):
+            return  # a script that shows no use for it, or a function that no program calls
         if is_of_notebook(node, ctx):
             return
         if is_moved(node, ctx) if samples else not needs_workers(node, ctx):

@@ -68,7 +68,7 @@ class UnpinnedLoader(Rule):
 
     - Programs that run on the CPU or on MPS.
     - Datasets that return device tensors, and loops in which Hugging Face's `Trainer` builds the loader.
-    - Loaders that one evaluation iterates once.
+    - Loaders that one evaluation iterates once, and those in functions that no program calls.
     - Collate functions that create no tensors, or return a project class without `pin_memory`, or one that moves
       itself.
     - Loops that move nothing, what is made of the batch before the move (`batch.float().to(device)`, sorted or

@@ -26,8 +26,8 @@ def is_copied(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether its batches go to the device again and again: in the loops over it, where these are in sight."""
     loops = runs(call, ctx)
     if not loops:
-        if _is_gathered(call, ctx):
-            return False
+        if ctx.program.never_runs(ctx.scope(call)) or _is_gathered(call, ctx):
+            return False  # no program makes it, so none goes through it
         if is_hook(call, ctx, "train_dataloader", "val_dataloader"):
             return True
         return purpose(call, ctx) != "eval" and not _only_prepares(call, ctx)
