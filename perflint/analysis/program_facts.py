@@ -70,7 +70,7 @@ class Whole:
         calls = [call for _, facts in functions for call in facts.calls if call.args == (off,)]
         return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
 
-    def turns_off(self, names: frozenset[str]) -> bool:
+    def turns_off(self, names: tuple[str, ...]) -> bool:
         """Whether some code calls one of these switches with False, or with what an option says: not with what a
         function of the project, which is such a switch itself, is given.
         """

@@ -217,6 +217,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_method_called_without_grad": (_plain,),
     "given": (_plain,),
     "option_defaults": (_plain, _plain),
+    "turns_off": (_plain,),
 }
 _OTHERS: dict[str, Callable[..., object]] = {
     "heats": _heats,

@@ -95,7 +95,7 @@ def _field(record: ast.Call, name: str, ctx: FileFacts) -> ast.expr | None:
     if (given := keyword(record, name)) is not None:
         return given
     ref = ctx.project_target(record.func)
-    facts = ctx.program.resolver.hierarchy.facts(ref) if ref is not None and ref.kind == CLASS else None
+    facts = ctx.program.summaries[ref.path].classes.get(ref.name) if ref is not None and ref.kind == CLASS else None
     fields = list(facts.annotations) if facts is not None else []
     place = fields.index(name) if name in fields else len(record.args)
     return record.args[place] if place < len(record.args) else None
