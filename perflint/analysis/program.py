@@ -12,6 +12,7 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import BY_CONTRACT, NO_TRAINING, STEP_OF_ENGINE, FunctionRoot
 from perflint.analysis.call_graph.compiled import always_compiled, compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.sample_hooks import own_collate
 from perflint.analysis.device_queue.functions import Entry, FunctionQueues
 from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.compose import Composer
@@ -327,6 +328,11 @@ class Program:
         """Whether gradients are certainly off: here, in the whole function, or on every known way into it."""
         switch = grad_switch(self.function(scope), context)
         return switch == "no_grad" or (switch == "" and self.heatmap.without_grad(scope))
+
+    def own_collate(self, cls: Ref) -> Scope | None:
+        """The function with which a class of loaders makes its batches, where its constructor sets one."""
+        found = own_collate(cls, self.resolver)
+        return found[0] if len(found) == 1 else None
 
     def never_runs(self, scope: Scope) -> bool:
         """Whether no program of the project calls a function: only tests, or nothing."""

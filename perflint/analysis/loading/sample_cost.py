@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
-from perflint.analysis.call_graph.sample_hooks import own_collate
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.handed_samples import asked_data_sets
@@ -300,8 +299,7 @@ def collate_scope(call: ast.Call, ctx: FileFacts) -> Scope | None:
     collate = option(call, "collate_fn", ctx)
     if collate is None:
         made = ctx.project_target(call.func)
-        own = own_collate(made, ctx.program.resolver) if made is not None and made.kind == CLASS else []
-        return own[0] if len(own) == 1 else None
+        return ctx.program.own_collate(made) if made is not None and made.kind == CLASS else None
     for ref in ctx.refs(collate):
         if ref.kind == FUNCTION:
             return Scope(ref.path, ref.name)

@@ -149,6 +149,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_module": (_ref,),
     "literals": (_plain, _scope),
     "never_runs": (_scope,),
+    "own_collate": (_ref,),
     "is_step_of_engine": (_scope,),
     "callers": (_scope,),
     "argument": (_edge, _plain),
