@@ -12,6 +12,7 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.attribute_values import begun, receiver_of, values_of
 from perflint.analysis.feasibility.elements import Elements
+from perflint.analysis.feasibility.enumerations import member_of
 from perflint.analysis.feasibility.evaluate import builtin, evaluate, parts_of
 from perflint.analysis.feasibility.fixpoint import Fixpoint
 from perflint.analysis.feasibility.lattice import (
@@ -277,7 +278,8 @@ class Values:
 
     def _of_ref(self, ref: Ref, name: str, scope: Scope, world: World) -> Possible:
         if ref.kind in (INSTANCE, CLASS) and ref.path:
-            return self._attribute(Ref(CLASS, ref.path, ref.name), name, world)
+            member = member_of(ref, name, self.resolver)
+            return member or self._attribute(Ref(CLASS, ref.path, ref.name), name, world)
         if ref.kind == MODULE_REF:
             facts = self.resolver.summaries[ref.path].functions[MODULE]
             held = name in facts.binds or name in facts.computed
