@@ -44,20 +44,22 @@ class Tracked(NamedTuple):
 def tracked_at(folder: Path) -> Tracked | None:
     """The index of the repository that a folder lies in; None without one that can be read."""
     root = next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), None)  # noqa: PTH110
-    return _read(root) if root is not None else None
+    try:
+        file = _git_folder(root) / "index" if root is not None else None
+        found = file.stat() if file is not None and file.is_file() else None
+        if root is None or file is None or found is None or found.st_size > _LARGEST:
+            return None
+        return _read(str(root), file, found.st_mtime_ns)
+    except OSError:
+        return None
 
 
 @lru_cache(maxsize=8)
-def _read(root: Path) -> Tracked | None:
-    try:
-        file = _git_folder(root) / "index"
-        if not file.is_file() or file.stat().st_size > _LARGEST:
-            return None
-        entries = file.read_bytes()
-    except OSError:
-        return None
+def _read(root: str, file: Path, _changed: int) -> Tracked | None:
+    """`_changed`: an editor's server outlives many indices."""
+    entries = file.read_bytes()
     is_known = entries[:4] == b"DIRC" and int.from_bytes(entries[4:8], "big") in _PLAIN
-    return Tracked(str(root), entries) if is_known else None
+    return Tracked(root, entries) if is_known else None
 
 
 def _git_folder(root: Path) -> Path:

@@ -186,6 +186,9 @@ def test_what_git_tracks_is_read_although_it_is_ignored(project: Path, version: 
         git("add", "--force", "--intent-to-add", "new.py")
     expected = ["new.py", "pkg/models/net.py"] if version == "3" else ["pkg/models/net.py"]
     assert names(find(".").reported) == expected
+    git("add", "--force", "models/other.py")
+    assert names(find(".").reported) == ["models/other.py", *expected]
+    git("rm", "--cached", "--force", "models/other.py")
     assert not discover([project / "models/other.py"], Settings(), force_exclude=True).reported
 
 
