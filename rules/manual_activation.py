@@ -39,6 +39,7 @@ class ManualActivation(Rule):
     - Code that `torch.compile` or `torch.jit.script` compiles: the compiler fuses these steps.
     - `x * torch.sigmoid(1.702 * x)`, for which torch has no function.
     - Projects that support a torch without the function.
+    - Modules that nothing in a project with training programs runs.
 
     Measured
 
@@ -65,6 +66,8 @@ class ManualActivation(Rule):
         found = activation_around(node, ctx)
         if found is None or (ctx.torch_version or found.since) < found.since or ctx.kind(found.of).tag is Tag.NUMBER:
             return
+        if len(ctx.heat_and_route(node)[1]) < 2 and ctx.program.whole.has_training:
+            return  # a forward that nothing in sight calls: a left-over, where the project trains by itself
         if ctx.program.whole.compiles or is_traced(node, ctx) or _is_scripted(node, ctx):
             return
         functional, imports = ctx.edit.ensure_import("torch.nn.functional", at=found.node)
