@@ -15,7 +15,6 @@ from perflint.api.waits import (
     is_tested,
     leaves,
     only_writes_masked,
-    tested_later,
     tests,
     was_read_before,
     works_on_host,
@@ -83,7 +82,7 @@ class TensorInCondition(Rule):
             return
         asked = [
             leaf
-            for test in (*tests(node), *tested_later(node, ctx))
+            for test in tests(node)
             for leaf in leaves(test)
             if is_asked(leaf, ctx) and not was_read_before(leaf, ctx) and not is_unreached(leaf, ctx)
         ]

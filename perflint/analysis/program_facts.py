@@ -17,7 +17,7 @@ from perflint.analysis.evidence import last_name
 from perflint.analysis.gradients.parameter_counts import ParameterCounts
 from perflint.analysis.gradients.processes import process_groups, reduces_on_gpus
 from perflint.analysis.names.module_writes import ModuleWrites
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.summary import CallFacts, Summary, Value
 from perflint.torch_model import loaders
@@ -31,6 +31,8 @@ _IN_MEMORY_NAMES = frozenset(name.rpartition(".")[2] for name in _IN_MEMORY)
 #: The parameters of a loader before the number of its workers.
 _BEFORE_WORKERS = 5
 _HOOKS = ("register_forward_hook", "register_module_forward_hook")
+#: False, as summaries write it.
+_OFF = ("const", "bool", False)
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
@@ -63,23 +65,35 @@ class Whole:
     @cached_property
     def switches_gradients(self) -> bool:
         """Whether some code switches gradients off for whatever it calls: `torch.set_grad_enabled(False)`."""
-        off = ("const", "bool", False)
         if not self._program.mentions(("set_grad_enabled",)):
             return False
         functions = self._program.resolver.nesting.functions
-        calls = [call for _, facts in functions for call in facts.calls if call.args == (off,)]
+        calls = [call for _, facts in functions for call in facts.calls if call.args == (_OFF,)]
         return any(isinstance(call.func, str) and call.func.endswith("set_grad_enabled") for call in calls)
 
     def turns_off(self, names: tuple[str, ...]) -> bool:
         """Whether some code calls one of these switches with False, or with what an option says: not with what a
-        function of the project, which is such a switch itself, is given.
+        function of the project, which is such a switch itself, is given. Or it sets one of that name on a library's
+        class: `Distribution._validate_args = False`.
         """
         if not self._program.mentions(names):
             return False
-        functions = self._program.resolver.nesting.functions
+        functions = list(self._program.resolver.nesting.functions)
         calls = [call for _, facts in functions for call in facts.calls if last_name(call.func) in names]
         given = [value for call in calls for value in (*call.args, *(item for _, item in call.keywords))]
-        return any(not (type(item) is str and "." not in item) and item != ("const", "bool", True) for item in given)
+        if any(not (type(item) is str and "." not in item) and item != ("const", "bool", True) for item in given):
+            return True
+        return any(
+            last_name(name) in names and _OFF in values and self._is_class_of_library(name, scope)
+            for scope, facts in functions
+            for name, values in facts.binds.items()
+        )
+
+    def _is_class_of_library(self, dotted: str, scope: Scope) -> bool:
+        """Whether what stands before the last name of a dotted one is a class that no file of the program has."""
+        base = dotted.rpartition(".")[0]
+        refs = self._program.resolver.refs(base, scope) if base else ()
+        return any(ref.kind == EXTERNAL and last_name(ref.name)[:1].isupper() for ref in refs)
 
     @cached_property
     def compiles(self) -> bool:

@@ -67,9 +67,9 @@ from perflint.analysis.waits.truth_tests import (
     chooses_values,
     is_asked,
     is_tested,
+    kept_answer,
     leaves,
     read_by_helper,
-    tested_later,
     tests,
 )
 from perflint.analysis.waits.value_uses import Use, check_around, is_fill_value, later_uses, use_of
@@ -130,6 +130,7 @@ __all__ = [
     "is_tested",
     "is_tracker",
     "is_wanted_on_host",
+    "kept_answer",
     "later_uses",
     "leaves",
     "mask_in",
@@ -152,7 +153,6 @@ __all__ = [
     "roots",
     "sparing",
     "stored_on_host",
-    "tested_later",
     "tests",
     "timed_region",
     "trains",

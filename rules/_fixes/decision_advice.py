@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context
-from perflint.api.waits import chooses_values, only_writes_masked, read_by_helper
+from perflint.api.waits import chooses_values, kept_answer, only_writes_masked, read_by_helper
 
 
 def advice_for_decision(node: ast.AST, leaf: ast.expr, ctx: Context) -> str:
@@ -31,6 +31,8 @@ def message_of_decision(node: ast.AST, asked: list[ast.expr], ctx: Context) -> s
     looks = isinstance(asked[0], ast.Compare) and isinstance(asked[0].ops[0], (ast.In, ast.NotIn))
     is_tensor = "reads a device tensor" if helped else "compares device tensors" if looks else "is a device tensor"
     words = f"`{short}` {is_tensor}: this {statement} {ctx.heat(asked[0]).phrase} and synchronizes."
-    if len(asked) > 1:
-        words += f" {len(asked)} tensors are tested, and each synchronizes."
+    # Of what an `and` kept, one may be a tensor and the others plain numbers.
+    count = len([part for part in asked if kept_answer(part, ctx) is None])
+    if count > 1:
+        words += f" {count} tensors are tested, and each synchronizes."
     return words

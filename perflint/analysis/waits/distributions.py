@@ -20,7 +20,7 @@ from perflint.torch_model.names import canonical, last
 #: Classes of distributions whose constructors check what they are given.
 DISTRIBUTIONS = modules.CHECKED_DISTRIBUTIONS
 #: What turns the checks off for a whole program, of torch and of Pyro.
-_SWITCHES = ("set_default_validate_args", "enable_validation")
+_SWITCHES = ("set_default_validate_args", "enable_validation", "_validate_args")
 #: The method by which torch's distributions check a value.
 _CHECK = "_validate_sample"
 

@@ -22,6 +22,8 @@ from perflint.syntax.walk import walk
 
 #: Comparisons that ask no tensor for its value.
 _NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+#: What reduces a tensor to one answer.
+_REDUCED = ("any", "all")
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -136,6 +138,8 @@ def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
         return certainty_asked(leaf.operand, ctx)  # `~x.any()` is as much a tensor as `x.any()`
     if (found := _searched(leaf, ctx)) is not None:
         return found
+    if (kept := kept_answer(leaf, ctx)) is not None:
+        return certainty_asked(kept, ctx)
     if asks_the_host(leaf, ctx):
         return None
     through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
@@ -283,7 +287,7 @@ def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
         return False
     is_compared = isinstance(leaf, ast.Compare) and call.func.attr in ("sum", "max", "min", "mean")
-    if not (call.func.attr in ("any", "all") or (is_compared and in_forward(call, ctx))):
+    if not (call.func.attr in _REDUCED or (is_compared and in_forward(call, ctx))):
         return False
     if is_compared and any(HOLDS_LENGTHS.search(name) for name in names_in(call.func.value)):
         return False  # what sequences are packed by is on the host
@@ -292,23 +296,15 @@ def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
     return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)
 
 
-def tested_later(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
-    """`begins = padded and mask[0].all()` and then `if not begins`: what stands last is asked there."""
-    statement = ctx.tree.parent(node) if isinstance(node, ast.BoolOp) else None
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    if not isinstance(node, ast.BoolOp) or not isinstance(target, ast.Name):
-        return
-    last = node.values[-1]
-    if not (isinstance(last, ast.Call) and isinstance(last.func, ast.Attribute) and last.func.attr in ("any", "all")):
-        return
-    around = ctx.tree.function_of(node) or ctx.tree.module
-    if any(
-        isinstance(leaf, ast.Name) and leaf.id == target.id
-        for part in ctx.walk(around)
-        if isinstance(part, (ast.If, ast.While, ast.Assert)) and part.lineno > node.lineno
-        for leaf in leaves(part.test)
-    ):
-        yield last
+def kept_answer(leaf: ast.expr, ctx: FileFacts) -> ast.expr | None:
+    """What a name holds that keeps what stands last in an `and` or `or`, which has not asked it itself:
+    `begins = padded and mask[0].all()` and then `if not begins`.
+    """
+    for made in ctx.inference.origins(leaf) if isinstance(leaf, ast.Name) else ():
+        last = made.values[-1] if isinstance(made, ast.BoolOp) else None
+        if isinstance(last, ast.Call) and isinstance(last.func, ast.Attribute) and last.func.attr in _REDUCED:
+            return last
+    return None
 
 
 def chooses_values(node: ast.AST) -> bool:
