@@ -200,6 +200,21 @@ def with_article(hardware: str) -> str:
     return f"{'an' if hardware[:1] in set('AEFHILMNORSX') else 'a'} {hardware}"
 
 
+class Part(enum.Enum):
+    """The part of the program that a finding costs; `UNSEEN` is code of which no program in sight trains."""
+
+    TRAINING = "training"
+    DATA = "data loading"
+    EVALUATION = "evaluation"
+    UNSEEN = "no program in sight"
+    OTHER = "other"
+
+    @property
+    def rank(self) -> int:
+        """What training pays is read before what an evaluation pays, and that before what no program here runs."""
+        return {Part.TRAINING: 0, Part.DATA: 0, Part.UNSEEN: 2}.get(self, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing wrong at one place. Made by `Rule.finding`, which stamps code and name.
@@ -211,6 +226,7 @@ class Finding:
     `observed` is what an observed run showed there, None where there is no evidence for or against.
     `block` is the expression whose finding this one belongs to: the first wait of a block, say, after which the others
     cost little. None for a finding that stands alone, or that is the first itself. Reports print a block once.
+    `part` is the part of the program that makes it hot: that of the outermost step of the route.
     `behind` are the places in other files one of which is that first wait, empty where it is in the finding's own file.
     """
 
@@ -230,6 +246,7 @@ class Finding:
     observed: Observed | None = None
     block: Span | None = None
     behind: tuple[Hop, ...] = ()
+    part: Part = Part.OTHER
 
     @property
     def sort_key(self) -> tuple[str, Span, str, str]:

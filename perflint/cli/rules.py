@@ -11,6 +11,7 @@ import click
 
 from perflint.cli import console
 from perflint.cli.app import CLEAN
+from perflint.cli.explain import find_rule
 from perflint.rule_api.page import fix_of
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ HEADER = ("code", "name", "tier", "impact", "fix", "summary")
 
 
 @click.command("rules")
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
 @click.option("--output-format", type=click.Choice(("text", "json", "markdown")), default="text", help="Output format.")
 @click.option(
     "--pages", type=click.Path(path_type=Path, file_okay=False), help="Write one page per rule to this folder."
 )
-def command(output_format: str, pages: Path | None) -> int:
-    """List all rules, including those of plug-ins."""
+def command(codes: tuple[str, ...], output_format: str, pages: Path | None) -> int:
+    """List all rules, including those of plug-ins, or those named. `perflint explain CODE` prints the page of one."""
     from perflint.rule_api.registry import load_rules
 
     if pages is not None:
@@ -34,7 +36,8 @@ def command(output_format: str, pages: Path | None) -> int:
 
         console.write(f"{len(write_pages(pages, load_rules()))} pages in {pages}\n")
         return CLEAN
-    rows = [row_of(rule) for rule in load_rules()]
+    chosen = [find_rule(code) for code in codes] if codes else load_rules()
+    rows = [row_of(rule) for rule in chosen]
     console.write(_PRINTERS[output_format](rows))
     return CLEAN
 

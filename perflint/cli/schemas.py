@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perflint.finding import Applicability, Confidence, Heat, Impact, Verdict
+from perflint.finding import Applicability, Confidence, Heat, Impact, Part, Verdict
 from perflint.observe.document import VERSION as OBSERVATION
 from perflint.observe.model.hardware import HARDWARE
 from perflint.observe.trace import KINDS, PHASES
@@ -176,6 +176,7 @@ def report() -> Json:
             "confidence": {"enum": _LEVELS},
             "impact": {"enum": [one.label for one in Impact]},
             "heat": {"enum": [one.label for one in Heat]},
+            "part": {"description": "The part of the program that it costs.", "enum": [one.value for one in Part]},
             "why_hot": {"type": "array", "items": hop},
             "fix": {"anyOf": [fix, {"type": "null"}]},
             "advice": text,

@@ -103,7 +103,7 @@ def render(
     if output_format not in FORMATS:
         raise PerflintError(f"unknown output format {output_format!r}; known: {', '.join(FORMATS)}")
     module = cast(_Format, importlib.import_module(f"perflint.report.as_{output_format.replace('-', '_')}"))
-    shown, counts = laid_out(report, layout, output_format, counting=statistics)
+    shown, counts = laid_out(report, layout, output_format)
     mixed = fails if fails is not None and not all(map(fails, shown.findings)) else None
     options = Options(
         version, rules, color, width, statistics, root, silenced, measured or {}, layout, seconds, links, mixed

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report, Verdict
 from perflint.report import patch, places, prose
-from perflint.report.counts import Counts, many
+from perflint.report.counts import Counts, by_impact, many
 from perflint.report.html_overview import overview
 from perflint.report.html_page import SCRIPT, STYLE
 from perflint.report.measured import plot
@@ -83,7 +83,8 @@ def _head(report: Report) -> str:
     if not counts.findings:
         said = [f"{files} checked, nothing found"]
     else:
-        said = [f"<b>{many(counts.findings, 'finding')}</b>", f"{counts.files_hit} of {files}"]
+        said = [f"<b>{many(counts.findings, 'finding')}</b> ({by_impact(report.findings)})"]
+        said += [f"{counts.files_hit} of {files}"]
         said += [f"{counts.safe} safely fixable"] if counts.safe else []
         said += [f"{counts.unsafe} fixable unsafely"] if counts.unsafe else []
     said += [f"left out: {_text(note)}" for note in report.notes]

@@ -83,6 +83,7 @@ def finding_object(finding: Finding) -> dict[str, Any]:
         "confidence": finding.confidence.label,
         "impact": finding.impact.label,
         "heat": finding.heat.label,
+        "part": finding.part.value,
         "why_hot": [_hop(hop) for hop in finding.route],
         "fix": None if finding.fix is None else _fix(finding.fix),
         "advice": finding.advice,

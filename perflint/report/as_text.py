@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.finding import Applicability, Finding, Fix, Impact, Problem, Report, Verdict
+from perflint.finding import Applicability, Finding, Fix, Problem, Report, Verdict
 from perflint.report import excerpt, order, places
-from perflint.report.counts import Counts, by_rule, many
+from perflint.report.counts import Counts, by_impact, by_part, by_rule, many
 from perflint.report.style import OF_IMPACT, Palette, Tint, linked
 from perflint.report.visible import display_width, visible, visible_prose
 
@@ -135,7 +135,7 @@ def summary(report: Report, options: Options, paint: Palette) -> str:
         where = f"{counts.files_hit} of {many(report.files, 'file')}"
         told = many(len(report.findings), "finding")
         told += f" at {counts.findings} places" if len(report.findings) < counts.findings else ""
-        parts.append(f"{told} in {where} ({_impacts(report)})")
+        parts.append(f"{told} in {where} ({_split(report)})")
         parts.append(_fixable(counts))
     elif report.files:
         found = "nothing to print" if report.notes else "nothing found"
@@ -162,10 +162,8 @@ def observed_counts(report: Report) -> str:
     return f"observed: {', '.join(counted)}" if counted else "observed: no data about these findings"
 
 
-def _impacts(report: Report) -> str:
-    """`2 high, 3 medium`."""
-    counted = ((level, sum(one.impact is level for one in report.findings)) for level in sorted(Impact, reverse=True))
-    return ", ".join(f"{count} {level.label}" for level, count in counted if count)
+def _split(report: Report) -> str:
+    return "; ".join(filter(None, (by_impact(report.findings), by_part(report.findings))))
 
 
 def _next(report: Report, counts: Counts) -> str:
@@ -193,7 +191,7 @@ def counted(report: Report, paint: Palette) -> list[str]:
     name = max(len(visible(row.name)) for row in rows)
     lines = [
         f"{row.count:>{wide}}  {paint(OF_IMPACT[row.impact], visible(row.code).ljust(code))}  "
-        f"{visible(row.name).ljust(name)}  {paint(Tint.QUIET, f'{row.impact.label} impact')}"
+        f"{visible(row.name).ljust(name)}  {paint(Tint.QUIET, f'{row.impacts} impact')}"
         f"{f', fixes: {row.fixes}' if row.fixes else ''}"
         for row in rows
     ]

@@ -159,9 +159,9 @@ def _joined(findings: Sequence[Finding], clusters: Iterable[Sequence[Group]]) ->
     return [made[id(one)] for one in findings if id(one) in made]
 
 
-def _worst_first(one: Finding) -> tuple[int, bool, int, str, Span]:
+def _worst_first(one: Finding) -> tuple[int, bool, int, int, str, Span]:
     # Of waits that cost as much, the one that drains the queue stands for those behind it.
-    return -one.impact, bool(one.behind), -one.confidence, one.path, one.span
+    return -one.impact, bool(one.behind), one.part.rank, -one.confidence, one.path, one.span
 
 
 def _rank(one: Finding) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from perflint.finding import Applicability, Finding, Impact, Report
+from perflint.finding import Applicability, Finding, Impact, Part, Report
 
 
 class Counts(NamedTuple):
@@ -31,12 +32,13 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """One rule's share. `impact` is the highest among its findings."""
+    """One rule's share. `impact` is the highest among its findings, `impacts` says how many have which."""
 
     code: str
     name: str
     count: int
     impact: Impact
+    impacts: str
     safe: int
     unsafe: int
 
@@ -58,12 +60,26 @@ def by_rule(report: Report) -> list[RuleCount]:
             same[0].name,
             len(same),
             max(one.impact for one in same),
+            by_impact(same),
             with_fix(same, Applicability.SAFE),
             with_fix(same, Applicability.UNSAFE),
         )
         for code, same in grouped.items()
     ]
     return sorted(counts, key=lambda one: (-one.count, one.code))
+
+
+def by_impact(findings: Iterable[Finding]) -> str:
+    """`2 high, 3 medium`."""
+    counts = Counter(one.impact for one in findings)
+    return ", ".join(f"{counts[level]} {level.label}" for level in sorted(counts, reverse=True))
+
+
+def by_part(findings: Sequence[Finding]) -> str:
+    """`5 in training, 2 in evaluation`; empty where all are in one part of the program."""
+    counts = Counter(one.part for one in findings)
+    told = [f"{counts[part]} in {part.value}" for part in Part if counts[part]]
+    return ", ".join(told) if len(told) > 1 else ""
 
 
 def with_fix(findings: Iterable[Finding], applicability: Applicability) -> int:

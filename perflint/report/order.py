@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from perflint.finding import Applicability, Finding, Impact, Report
+from perflint.finding import Applicability, Finding, Impact, Part, Report
 from perflint.report import places
 from perflint.report.clusters import Group as Defect
 from perflint.report.clusters import as_one, defects, neighbours
@@ -16,9 +16,11 @@ from perflint.report.counts import Counts, many
 
 #: The default is `impact` for people and `path` for formats that other tools read.
 SORTS: tuple[str, ...] = ("impact", "path")
-GROUPS: tuple[str, ...] = ("none", "file", "rule")
+GROUPS: tuple[str, ...] = ("none", "file", "rule", "part")
 #: Formats that people read from the top: the worst finding comes first, and findings of low impact are counted only.
 FOR_PEOPLE = frozenset({"text", "full", "concise", "grouped", "markdown"})
+#: Formats that print as one what a reader takes for one, so that all of them count the same findings.
+_JOINING = FOR_PEOPLE | {"html"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +57,19 @@ class Group(NamedTuple):
     findings: Sequence[Finding]
 
 
-def laid_out(report: Report, layout: Layout, output_format: str, *, counting: bool = False) -> tuple[Report, Counts]:
+def laid_out(report: Report, layout: Layout, output_format: str) -> tuple[Report, Counts]:
     """`report` with the findings to print, in their order, each defect as one, and how many there are place by place.
 
-    Notes count the findings that are not printed. `counting` is for statistics, where every place counts.
+    Notes count the findings that are not printed.
     """
     least = layout.least_impact(output_format)
     findings = places.in_reading_order(report)
     copies = Copies(report.texts)
-    groups = [[one] for one in findings] if counting else defects(findings, copies)
+    groups = defects(findings, copies)
     kept = [group for group in groups if group[0].impact >= least or any(map(_costs_much, group))]
     kept_ids = set(map(id, kept))
     hidden = [group for group in groups if id(group) not in kept_ids]
-    is_joined = output_format in FOR_PEOPLE and not counting
+    is_joined = output_format in _JOINING
     everything = _joined([*kept, *hidden], copies) if hidden and is_joined else groups
     if _sort(layout, output_format) == "impact":
         kept = _worst_first(kept)
@@ -116,14 +118,24 @@ def _sort(layout: Layout, output_format: str) -> str:
     return layout.sort or ("impact" if output_format in FOR_PEOPLE else "path")
 
 
+_TITLES: dict[str, Callable[[Finding], str]] = {
+    "file": lambda one: one.path,
+    "rule": lambda one: f"{one.code} {one.name}",
+    "part": lambda one: one.part.value,
+}
+
+
 def grouped(findings: Iterable[Finding], group_by: str) -> list[Group]:
-    """`findings` under headings, each group where its first finding stands; within a file they are in its order."""
+    """`findings` under headings, each group where its first finding stands, parts of the program in the order of
+    `Part`; within a file they are in its order."""
     if group_by == "none":
         return [Group("", list(findings))]
     groups: dict[str, list[Finding]] = {}
     for one in findings:
-        groups.setdefault(one.path if group_by == "file" else f"{one.code} {one.name}", []).append(one)
+        groups.setdefault(_TITLES[group_by](one), []).append(one)
     if group_by == "file":
         for same in groups.values():
             same.sort(key=lambda one: (one.cell or 0, one.span, one.code))
+    if group_by == "part":
+        groups = {part.value: groups[part.value] for part in Part if part.value in groups}
     return [Group(f"{title}: {many(len(same), 'finding')}", same) for title, same in groups.items()]

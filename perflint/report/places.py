@@ -121,8 +121,9 @@ def related_words(finding: Finding) -> str:
 def other_places(finding: Finding) -> str:
     """`60, 90, b.py:14`: where else the defect of a finding is, by lines of its own file and places in others."""
     here = (finding.path, finding.cell)
-    same = [hop for hop in finding.related if hop.code]
-    return _listed([str(hop.line) if (hop.path, hop.cell) == here else hop_place(hop) for hop in same])
+    same = [hop for hop in finding.related if hop.code and (hop.path, hop.cell, hop.line) != (*here, finding.span.line)]
+    told = [str(hop.line) if (hop.path, hop.cell) == here else hop_place(hop) for hop in same]
+    return _listed(list(dict.fromkeys(told)))
 
 
 def _listed(parts: list[str]) -> str:
@@ -136,8 +137,9 @@ def in_reading_order(report: Report) -> list[Finding]:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """By impact, confidence and heat, worst first; ties stay in the order given. Of those that weigh as much, the first
-    of each rule come before the second ones, so that no report begins with one thing said ten times.
+    """By impact, part of the program, confidence and heat, worst first; ties stay in the order given. Of those that
+    weigh as much, the first of each rule come before the second ones, so that no report begins with one thing said ten
+    times.
 
     What an observed run has shown goes before: findings that it confirmed by their cost, the dearest first, and last
     those that it refuted.
@@ -151,8 +153,8 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda one: (*_merits(one), ranks[id(one)], -one.heat))
 
 
-def _merits(one: Finding) -> tuple[int, float, int, int]:
-    return (*_weight(one.observed), -one.impact, -one.confidence)
+def _merits(one: Finding) -> tuple[int, float, int, int, int]:
+    return (*_weight(one.observed), -one.impact, one.part.rank, -one.confidence)
 
 
 def _weight(observed: Observed | None) -> tuple[int, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.names.refs import Scope
@@ -17,6 +18,7 @@ from perflint.ir.calls import callee_name
 from perflint.rule_api.behind_waits import Behind, behind, told
 from perflint.rule_api.context import Context
 from perflint.rule_api.feasible import as_feasible
+from perflint.rule_api.parts import part_of
 from perflint.rule_api.prefilter import Suspects, Wanted, heard_in
 from perflint.rule_api.rule import Listen, Rule
 from perflint.rule_api.weighing import weighed
@@ -174,8 +176,10 @@ class Inspector:
                 if shown is None or shown.sort_key in findings:
                     continue
                 shown = weighed(shown, node, rule, context)
+                place = _at(shown.span, node, context.tree)
+                shown = replace(shown, part=part_of(place, context))
                 located = Located(shown, _statement_lines(context.tree, node, shown))
-                wait = behind(shown, _at(shown.span, node, context.tree), rule, context)
+                wait = behind(shown, place, rule, context)
                 findings[shown.sort_key] = located, wait
         except RecursionError:
             raise

@@ -55,6 +55,15 @@ def test_phase_by_facts(body: str, expected: Phase) -> None:
     assert phase(body).phase is expected
 
 
+def test_what_a_training_step_calls_is_no_benchmark_for_its_clock() -> None:
+    body = (
+        "def go(model, loader, opt):\n    for x in loader:\n        parts(model, x)\n        opt.step()\n"
+        "def parts(model, x):\n    t = time.time()\n    for at in range(0, 100, 10):\n"
+        "        model(x[at : at + 10]).sum().backward()  # here\n    return time.time() - t\n"
+    )
+    assert phase(body, "parts").phase is Phase.TRAIN
+
+
 def test_a_name_shifts_how_sure_it_is_and_decides_nothing() -> None:
     body = "def {}(model, loader):\n    for x in loader:\n        model(x)  # here\n"
     plain, agreed, other = (phase(body.format(name), name) for name in ("go", "evaluate", "train"))

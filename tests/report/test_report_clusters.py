@@ -76,10 +76,22 @@ def test_a_fix_of_every_place_counts() -> None:
     assert "2 fixable with `perflint fix`" in text
 
 
-def test_tools_get_neighbours_one_by_one_and_statistics_count_every_place() -> None:
+def test_tools_get_neighbours_one_by_one() -> None:
     report = Report((read(5, "a"), read(6, "b")), (), 1, {"train.py": TRAIN})
     assert len(json.loads(shown(report, "json"))["findings"]) == 2
-    assert shown(report, "text", statistics=True).startswith("2  TPL201")
+
+
+def test_statistics_and_the_page_count_what_the_text_counts() -> None:
+    report = Report((read(5, "a"), read(6, "b")), (), 1, {"train.py": TRAIN})
+    assert "1 finding at 2 places" in shown(report, "text")
+    assert shown(report, "text", statistics=True).startswith("1  TPL201")
+    assert json.loads(shown(report, "json", statistics=True))["total"] == 2
+    assert "<b>1 finding</b>" in shown(report, "html")
+
+
+def test_no_line_is_said_to_be_elsewhere_twice() -> None:
+    report = Report((read(5, "a"), read(6, "b"), read(6, "c")), (), 1, {"train.py": TRAIN})
+    assert "Also at 6. (" in shown(report, "concise")
 
 
 def block(first: Finding, *others: Finding) -> tuple[Finding, ...]:

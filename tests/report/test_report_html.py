@@ -155,7 +155,8 @@ def test_the_page_opens_with_an_overview() -> None:
 
 def test_a_large_report_keeps_its_overview_short() -> None:
     many = tuple(
-        replace(SYNC, path=f"m{number}.py", route=(Hop(f"m{number}.py", 1, "for b in l"),)) for number in range(500)
+        replace(SYNC, path=name, message=f"`{name}.item()` waits.", route=(Hop(name, 1, "for b in l"),))
+        for name in (f"m{number}.py" for number in range(500))
     )
     text = shown(Report(many, (), 500), "html")
     head = text[: text.index('<main id="findings">')]

@@ -20,6 +20,7 @@ def test_whole_object() -> None:
         "confidence": "high",
         "impact": "medium",
         "heat": "step",
+        "part": "other",
         "why_hot": [hop],
         "fix": {
             "title": "pass `non_blocking=True`",

@@ -6,7 +6,7 @@ import json
 import pytest
 from report_samples import REPORT, RULES, SYNC, TRAIN, TRANSFER, shown
 
-from perflint.finding import Confidence, Finding, Impact, Report, Span
+from perflint.finding import Confidence, Finding, Impact, Part, Report, Span
 from perflint.report import render
 from perflint.report.order import EVERYTHING, Layout
 
@@ -62,6 +62,27 @@ def test_groups_have_headings_and_are_in_order_of_their_worst() -> None:
     by_rule = shown(ALL, "grouped", layout=Layout(group_by="rule"))
     assert by_rule.index("TPL201 sync-in-hot-loop: 2 findings") < by_rule.index("TPL101 blocking-transfer: 1 finding")
     assert "  train.py:5:11  TPL201" in by_rule
+
+
+TRAINED, EVALUATED, UNSEEN = (
+    dataclasses.replace(SYNC, path=f"{part.name.lower()}.py", message=part.name, part=part, confidence=sure)
+    for part, sure in (
+        (Part.TRAINING, Confidence.LOW),
+        (Part.EVALUATION, Confidence.HIGH),
+        (Part.UNSEEN, Confidence.HIGH),
+    )
+)
+
+
+def test_training_stands_before_evaluation_and_that_before_what_no_program_runs() -> None:
+    report = Report((UNSEEN, EVALUATED, TRAINED), (), 3)
+    said = shown(report, "concise")
+    assert said.index("training.py") < said.index("evaluation.py") < said.index("unseen.py")
+    text = shown(report, "text", layout=Layout(group_by="part"))
+    assert text.index("training: 1 finding") < text.index("evaluation: 1 finding")
+    assert text.index("evaluation: 1 finding") < text.index("no program in sight: 1 finding")
+    assert "(3 high; 1 in training, 1 in evaluation, 1 in no program in sight)" in text
+    assert " in training" not in shown(Report((TRAINED,), (), 3), "text")
 
 
 def test_grouped_is_by_file_by_itself() -> None:

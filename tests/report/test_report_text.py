@@ -53,8 +53,8 @@ def test_errors_only() -> None:
 
 def test_statistics_counts_rules() -> None:
     assert shown(Report((*REPORT.findings, REPORT.findings[1]), (), 17), "text", statistics=True) == (
-        "2  TPL101  blocking-transfer  medium impact, fixes: 2 safe\n"
-        "1  TPL201  sync-in-hot-loop   high impact, fixes: 1 unsafe\n"
+        "2  TPL101  blocking-transfer  2 medium impact, fixes: 2 safe\n"
+        "1  TPL201  sync-in-hot-loop   1 high impact, fixes: 1 unsafe\n"
         "\n"
         "3 findings in 1 of 17 files (1 high, 2 medium); 2 fixable with `perflint fix`, 1 more with `--unsafe`.\n"
     )

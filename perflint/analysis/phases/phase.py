@@ -164,7 +164,8 @@ class Phases:
         if Effect.STEPS in done:
             return PhaseOf(Phase.TRAIN, Confidence.HIGH, ("the loop steps an optimizer",))
         clocks = self._program.effects(scope).does(Effect.CLOCK)
-        if clocks and is_range(loop.iterable):
+        # What a step of training calls takes parts of its batch, however they are counted.
+        if clocks and is_range(loop.iterable) and self._program.heat(scope) < Heat.STEP:
             facts = ("no optimizer steps", "the function reads a clock", "each iteration repeats the same input")
             return PhaseOf(Phase.BENCHMARK, Confidence.MEDIUM, facts)
         return PhaseOf(Phase.TRAIN, Confidence.MEDIUM, ("the loop runs a backward pass",))
