@@ -50,6 +50,7 @@ from perflint.errors import PerflintError
 from perflint.finding import Applicability, Finding, Heat, Report
 from perflint.fixes.rounds import fix_files
 from perflint.ir.survey import survey
+from perflint.project.configured import Configured
 from perflint.project.discovery import discover
 from perflint.project.settings import load_settings
 from perflint.rule_api.context import Context
@@ -346,11 +347,14 @@ def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
         return
     sources = {name: SourceFile(name, item.text) for name, item in marked.items() if name.endswith(".py")}
     trees = {name: Tree(source, parse(source)) for name, source in sources.items()}
+    with _project({name: item.text for name, item in marked.items()}):
+        configured = Configured(discover(["."], load_settings(Path())).configured)()
     program = Program(
         {
             name: survey(tree.module, tree.source.lines, outlined=holds_tests(name, tree.module))
             for name, tree in trees.items()
-        }
+        },
+        configured=lambda: configured,
     )
     known = {heat.label for heat in Heat}
     for name, tree in trees.items():

@@ -19,6 +19,7 @@ from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
 from perflint.analysis.effects.wrappers import names_by_effect
 from perflint.analysis.evidence import BACKWARD_CALLS, STEP_CALLS, looks_like_loader
+from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constants import Constants
 from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Paths
 from perflint.analysis.feasibility.makings import Makings
@@ -84,7 +85,9 @@ class Program:
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver, configured)
         self.graph.build(together)
-        Guarding(self.resolver, self.graph).settle()
+        #: What its configurations set.
+        self.configs = Configs(self.resolver, configured)
+        Guarding(self.resolver, self.graph, self.configs).settle()
         self.roots = RootFinder(self.resolver, self.graph, configured)
         self.roots.find()
         self.heatmap = HeatMap(self.resolver, self.graph, self.roots, configured)
@@ -201,12 +204,12 @@ class Program:
 
     @cached_property
     def _written(self) -> Constants:
-        return Constants(self.resolver, self.graph)
+        return Constants(self.resolver, self.graph, self.configs)
 
     @cached_property
     def constants(self) -> Values:
         """What names, attributes and parameters may be, as far as constants tell."""
-        return Values(self.resolver, self.graph, self.roots, self.torch_version, self.configured)
+        return Values(self.resolver, self.graph, self.roots, self.torch_version, self.configs)
 
     @cached_property
     def _paths(self) -> Paths:

@@ -2,7 +2,7 @@
 
 Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a command; and, of what
 goes by a name like a class, `SlowAgent@17` for the file that names it, by its place: one file names what goes together;
-`package@` stands for a project that can be installed.
+`package@` stands for a project that can be installed. What a setting is set to, `configured_values` tells.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from perflint.project.configured_values import values
 from perflint.system.patterns import pattern
 from perflint.torch_model.packages import INSTALLED
 
@@ -76,9 +77,10 @@ class Configured:
                     continue
                 found.update(_WORD.findall(text))
                 found.update(_settings(path, text))
+                found.update(values(path, text, place))
                 if not path.endswith(_PAPERS):
                     found.update([b"%b@%d" % (name, place) for name in _CLASS.findall(text)])
-        return frozenset([word.decode("ascii") for word in found])
+        return frozenset([word.decode("ascii", "replace") for word in found])
 
     @cached_property
     def state(self) -> list[tuple[str, int, int]]:

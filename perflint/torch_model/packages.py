@@ -3,3 +3,6 @@ what it exports.
 """
 
 INSTALLED = "package@"
+#: Before what a configuration sets, in the words of configurations: `:17 model.depth=4`; what stands for what it is set
+#: to where nobody can tell.
+SET, UNTOLD = ":", "?"

@@ -106,6 +106,6 @@ def test_no_constant_depends_on_what_was_asked_before(group: str) -> None:
         ]
         answers = []
         for order in (asked, asked[::-1]):
-            values = Values(program.resolver, program.graph, program.roots, None)
+            values = Values(program.resolver, program.graph, program.roots, None, program.configs)
             answers.append({item: values.of(*item) for item in order})
         assert answers[0] == answers[1]

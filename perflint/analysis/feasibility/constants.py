@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, FunctionFacts, Value
@@ -22,9 +23,10 @@ NOTHING_GIVEN: Given = {}
 class Constants:
     """The literals of one program. A value that may be several has several; one that is not known has none."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+    def __init__(self, resolver: Resolver, graph: CallGraph, configs: Configs) -> None:
         self._resolver = resolver
         self._graph = graph
+        self._configs = configs
 
     def of(self, value: Value, scope: Scope, given: Given = NOTHING_GIVEN, depth: int = 0) -> tuple[Value, ...] | None:
         """The literals, as `("const", type, value)`, that a value written in `scope` may be; None where any of them
@@ -35,7 +37,9 @@ class Constants:
         if not isinstance(value, str):
             if value[0] == "const":
                 return (value,)
-            return self._any(((part, scope) for part in value[1]), depth) if value[0] == "either" else None
+            if value[0] == "either":
+                return self._any(((part, scope) for part in value[1]), depth)
+            return self._set(value, scope, depth) if value[0] == "item" else None
         if "." in value:
             return self._attribute(value, scope, depth)
         return self._name(value, scope, given, depth)
@@ -93,7 +97,13 @@ class Constants:
         default = self.of(param.default, Scope(scope.path, facts.owner or MODULE), depth=depth + 1)
         passed: dict[Value, None] = {}
         edges = [edge for edge in self._graph.incoming.get(scope, ()) if edge.index >= 0 and not edge.callback]
-        leaves_out = not edges
+        made = self._configs.constructed(facts.in_class, name) if facts.name == "__init__" else ()
+        leaves_out = not edges and not made
+        for value in made:
+            literals = self.of(value, scope, depth=depth + 1)
+            if literals is None:
+                return None
+            passed.update(dict.fromkeys(literals))
         for edge in edges:
             value = self._graph.argument(edge, name)
             if value is None:
@@ -114,7 +124,13 @@ class Constants:
             if ref.kind in (INSTANCE, CLASS):
                 return self._of_class(Ref(CLASS, ref.path, ref.name), name, depth)
         definitions = self._resolver.written.definitions(dotted, scope)
-        return self._any(definitions, depth) if definitions else None
+        return self._any(definitions, depth) if definitions else self._set(dotted, scope, depth)
+
+    def _set(self, value: Value, scope: Scope, depth: int) -> tuple[Value, ...] | None:
+        """What is read of a configuration."""
+        path = self._configs.path(value, scope)
+        given = self._configs.given(path) if path else ()
+        return self._any(given, depth) if given else None
 
     def _of_class(self, cls: Ref, name: str, depth: int) -> tuple[Value, ...] | None:
         """What an attribute of a class is given, where that is all there is."""

@@ -42,6 +42,9 @@ INFEASIBLE = Feasibility(not FOUND)
 #: A function with one of these decorators runs without an object.
 _STATIC = frozenset({"staticmethod", "classmethod"})
 _NONE: Value = ("const", "NoneType", None)
+#: How far the calls of what makes an object are followed, and of how many they may be.
+_FURTHEST = 3
+_MOST_MAKERS = 20
 _FLOAT16 = frozenset({"torch.float16", "torch.half"})
 
 
@@ -211,13 +214,32 @@ class Paths:
             first = first or blocked
         return first
 
-    def _fails(self, making: Making, world: World) -> Blocked | None:
+    def _fails(self, making: Making, world: World, depth: int = 0) -> Blocked | None:
         for test, truth in making.conditions:
             if self._values.of(test, making.scope, world).truth is (not truth):
                 option = _asked(self._decisive(test, truth, making.scope, None)[0])
                 if world is not World.BY_DEFAULT or not self._values.options.configured(option):
                     return test, truth, making.scope, None
-        return None
+        return self._uncalled(making.scope, world, depth)
+
+    def _uncalled(self, scope: Scope, world: World, depth: int) -> Blocked | None:
+        """The first condition that keeps the program from calling the function that makes an object; None where a call
+        of it, or of the functions around, is open, or nobody sees them all.
+        """
+        callers = self._values.passing.callers(scope) if depth < _FURTHEST else []
+        if not callers or len(callers) > _MOST_MAKERS or self._values.passing.is_called_unseen(scope):
+            return None
+        first = None
+        for edge in callers:
+            if edge.index < 0 or edge.caller == scope:
+                return None
+            call = self._values.passing.facts(edge.caller).calls[edge.index]
+            conditions = self._values.passing.facts(edge.caller).conditions_at(call.line, call.column)
+            blocked = self._fails(Making(edge.caller, conditions), world, depth + 1)
+            if blocked is None:
+                return None
+            first = first or blocked
+        return first
 
     def _on_the_way(self, calls: Calls, scope: Scope, conditions: Conditions) -> Iterator[tuple[Scope, Conditions]]:
         yield scope, conditions

@@ -49,6 +49,11 @@ class Presence:
             words = self._words[path] = self._resolver.summaries[path].words()
         return not words.isdisjoint(names)
 
+    def is_set_unseen(self, cls: Ref) -> bool:
+        """Whether the files of a class set attributes by names that are computed."""
+        paths = {base.path for base in self._resolver.mro(cls) if base.path}
+        return any(self.mentions(path, _SETTING) for path in paths)
+
     def of_attribute(self, base: Value, name: Value, scope: Scope) -> Possible:
         """What `hasattr(base, name)` gives: no object has what nothing of the program sets."""
         if base != "self" or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):

@@ -6,11 +6,12 @@ pass) may be anything in any run, and is its default by default.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.attribute_values import begun, receiver_of, values_of
+from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.elements import Elements
 from perflint.analysis.feasibility.enumerations import member_of
 from perflint.analysis.feasibility.evaluate import builtin, evaluate, parts_of
@@ -31,7 +32,6 @@ from perflint.analysis.feasibility.lattice import (
 from perflint.analysis.feasibility.options import (
     LOADS,
     OPTION_NAMES,
-    Options,
     field_place,
     given_for_field,
     is_command_line,
@@ -69,10 +69,10 @@ _MOST_CALLERS = 200
 _MAY_BE_NONE = frozenset(
     "get pop getattr match search fullmatch next find setdefault getenv first one_or_none get_extra_state poll".split()
 )
+#: A name that options go by.
+_ANY_OPTIONS = "args"
 #: What `self.training` is.
 _OF_A_MODE = {World.TRAINING: YES, World.EVALUATING: NO}
-#: What sets attributes that nobody sees.
-_SETTING = ("setattr", "__dict__", "__setattr__", "vars")
 
 
 class Values:
@@ -84,11 +84,12 @@ class Values:
         graph: CallGraph,
         roots: RootFinder,
         torch: tuple[int, int] | None,
-        configured: Callable[[], frozenset[str]] = frozenset,
+        configs: Configs,
     ) -> None:
         self.resolver = resolver
         self._torch = torch
-        self.options = Options(resolver, configured)
+        self.configs = configs
+        self.options = configs.options
         self.passing = Passing(resolver, graph, roots)
         self._makers = UnseenMakers(resolver, graph, self.options, self.passing)
         self.receivers = Receivers(resolver)
@@ -119,7 +120,10 @@ class Values:
         if form == "call":
             return self._call(leaf, scope, world, frame)
         if form == "item":
-            return A_TENSOR if self._is_tensor(leaf[1], scope, world, frame) else self._item(leaf, scope, world)
+            if self._is_tensor(leaf[1], scope, world, frame):
+                return A_TENSOR
+            found = self._item(leaf, scope, world)
+            return found if found != TOP else self._setting(leaf, scope, world)
         return TOP
 
     def refs(self, value: Value, scope: Scope) -> Refs:
@@ -274,7 +278,8 @@ class Values:
         refs = [ref for ref in self.resolver.refs(base, scope) if ref.name not in LOADS]
         if not refs:
             return self._option(name, base, scope, world)
-        return joined([self._of_ref(ref, name, scope, world) for ref in refs])
+        found = joined([self._of_ref(ref, name, scope, world) for ref in refs])
+        return self._setting(dotted, scope, world) if found == TOP else found
 
     def _of_ref(self, ref: Ref, name: str, scope: Scope, world: World) -> Possible:
         if ref.kind in (INSTANCE, CLASS) and ref.path:
@@ -294,27 +299,29 @@ class Values:
         """An attribute of what nobody can tell, or of what a command line gives."""
         if self.options.holds(base, scope):
             return self._parsed(name, scope, world)
-        return self._configured(name) if world is World.BY_DEFAULT and is_configuration(base) else TOP
+        found = self._setting(f"{base}.{name}", scope, world)
+        is_told = found != TOP or world is not World.BY_DEFAULT or not is_configuration(base)
+        return found if is_told else self.configs.by_words(name)
 
-    def _configured(self, name: str) -> Possible:
-        """What the configuration files of the project make of an option: anything, where none has it off."""
-        return TOP if self.options.configured(name) is not False else NO
-
-    def _unless_configured(self, found: Possible, name: str) -> Possible:
-        """A default, as far as no configuration file of the project changes it."""
-        return found if self.options.configured(name) is None else found | self._configured(name)
+    def _setting(self, value: Value, scope: Scope, world: World) -> Possible:
+        """What is read of a configuration: what the program, its files and its commands give it."""
+        path = self.configs.path(value, scope) if world is World.BY_DEFAULT else ()
+        given = self.configs.given(path) if path else ()
+        if not given or any(value is None for value, _ in given):
+            return TOP
+        return self._fixpoint.ask(("setting", path), lambda: switched(self._any_of(given, world)))
 
     def _parsed(self, name: str, scope: Scope, world: World) -> Possible:
         """An option of a command line."""
         defaults = self.options.defaults(name, scope.path) if world is World.BY_DEFAULT else ()
         if not defaults:
-            return TOP
+            return self._setting(f"{_ANY_OPTIONS}.{name}", scope, world)
         found = BOTTOM
         for value, where in defaults:
             found |= TOP if value is None else switched(self.of(value, where, world))
             if found == TOP:
                 return TOP
-        return self._unless_configured(found | self._from_outside(name, world), name)
+        return self.configs.unless_set(found | self._from_outside(name, world), name)
 
     def _attribute(self, cls: Ref, name: str, world: World) -> Possible:
         """An attribute of a class of the project."""
@@ -342,14 +349,9 @@ class Values:
         if declared and self.options.is_record(cls):
             known = switched(found) if given else None
             return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, known)
-        if not given or (world is not World.BY_DEFAULT and self._is_set_unseen(cls)):
+        if not given or (world is not World.BY_DEFAULT and self.presence.is_set_unseen(cls)):
             return TOP
         return found | self._from_outside(name, world)
-
-    def _is_set_unseen(self, cls: Ref) -> bool:
-        """Whether the files of a class set attributes by names that are computed."""
-        paths = {base.path for base in self.resolver.mro(cls) if base.path}
-        return any(self.presence.mentions(path, _SETTING) for path in paths)
 
     def _field(self, cls: Ref, name: str, world: World, default: Possible | None) -> Possible:
         """A field of a record: its default, where it has one, and what the program makes of it elsewhere."""
@@ -363,7 +365,7 @@ class Values:
         if default is None and not values:
             return TOP
         given = self._any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
-        return self._unless_configured(given, name)
+        return self.configs.unless_set(given, name)
 
     # Calls and items.
 
@@ -387,7 +389,7 @@ class Values:
             elif name in ("get", "pop") and args:
                 base = func.rpartition(".")[0]
                 # A function that hands its options on to itself looks them up in its own.
-                if world is World.BY_DEFAULT and self._is_of_configuration(base, args, scope):
+                if world is World.BY_DEFAULT and self.configs.is_asked(base, args, scope):
                     return self._fixpoint.ask(("set", args, scope), lambda: self._set(args, scope))
                 key = ("looked up", base, args, scope, world, frame)
                 return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
@@ -465,12 +467,6 @@ class Values:
                 found |= self._any_of([(value, edge.caller) for value in passed.value], world, outer)
         return found
 
-    def _is_of_configuration(self, base: str, args: tuple[Value, ...], scope: Scope) -> bool:
-        """`self.train_cfg.get("fast", False)` of what is given from outside of the code."""
-        key = args[0]
-        is_text = type(key) is tuple and key[:2] == ("const", "str") and key[2]
-        return bool(is_text) and is_configuration(base) and not self.resolver.refs(base, scope)
-
     def _set(self, args: tuple[Value, ...], scope: Scope) -> Possible:
         """What a key of a configuration gives by default: what anything sets under that key, and its default there
         where no file does. `pinned=config.get("pinned")` hands it on under its own name.
@@ -479,7 +475,7 @@ class Values:
         default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)
         is_told = self.options.configured(name) is not None
         given = self._any_of([*(() if is_told else [(default, scope)]), *self.options.settings(name)], World.BY_DEFAULT)
-        return switched(given) | self._configured(name) if is_told else switched(given)
+        return switched(given) | self.configs.by_words(name) if is_told else switched(given)
 
     def _item(self, item: Value, scope: Scope, world: World) -> Possible:
         """An entry of a dict that is written out is what it is given there; one of a batch is something. That of a dict

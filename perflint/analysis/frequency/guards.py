@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
-from perflint.analysis.feasibility.options import OPTION_NAMES, Options
+from perflint.analysis.feasibility.options import OPTION_NAMES
 from perflint.analysis.frequency.shared_turns import counts_processes
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.fresh_results import FreshResults
@@ -40,11 +41,11 @@ def with_room(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
 class Guarding:
     """Answers for one program whose calls are connected."""
 
-    def __init__(self, resolver: Resolver, graph: CallGraph) -> None:
+    def __init__(self, resolver: Resolver, graph: CallGraph, configs: Configs) -> None:
         self._resolver = resolver
         self._graph = graph
-        self._constants = Constants(resolver, graph)
-        self._options = Options(resolver)
+        self._constants = Constants(resolver, graph, configs)
+        self._options = configs.options
         self._fresh = FreshResults(resolver)
         self._answering: set[Scope] = set()
         #: By file and class, the methods that keep tests in attributes.

@@ -65,6 +65,6 @@ class Pairs:
         found: dict[str, set[str]] = {}
         for word in self._configured():
             name, _, place = word.partition("@")
-            if place:
+            if place and name.isidentifier():
                 found.setdefault(name, set()).add(place)
         return {name: frozenset(places) for name, places in found.items()}
