@@ -6,7 +6,36 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule
-from perflint.api.layers import MOMENT_NAMES, ROOT_NAMES, layer_norm, roots_at
+from perflint.api.layers import (
+    CHANNELS,
+    LAST,
+    LAST_TWO,
+    MOMENT_NAMES,
+    OF_PICTURE,
+    OF_SERIES,
+    PLANE,
+    ROOT_NAMES,
+    layer_norm,
+    roots_at,
+)
+
+_KINDS = {
+    LAST: "layer",
+    CHANNELS: "layer",
+    PLANE: "instance",
+    LAST_TWO: "layer",
+    OF_SERIES: "group",
+    OF_PICTURE: "group",
+}
+_ONE_GROUP = "`F.group_norm({0}, 1, weight, bias, eps)` does it in one."
+_INSTEAD = {
+    LAST: "`F.layer_norm({0}, ({0}.shape[-1],), weight, bias, eps)` does it in one.",
+    CHANNELS: "Permute `{0}` to channels last, and use `F.layer_norm` there: one kernel.",
+    PLANE: "`F.instance_norm({0}, eps=eps)` does it in one.",
+    LAST_TWO: "`F.layer_norm({0}, {0}.shape[-2:], weight, bias, eps)` does it in one.",
+    OF_SERIES: _ONE_GROUP,
+    OF_PICTURE: _ONE_GROUP,
+}
 
 
 class ManualLayerNorm(Rule):
@@ -14,8 +43,9 @@ class ManualLayerNorm(Rule):
 
     What it does
 
-    Reports a mean and a variance or deviation over the last dimension, or over the channels of pictures, by which the
-    same tensor is centered and scaled, in code that runs on every step.
+    Reports a mean and a variance or deviation by which the same tensor is centered and scaled, in code that runs on
+    every step: over the last dimension or the last two, over the channels of pictures, over their height and width, and
+    over all but the batch.
 
     Why is this slow?
 
@@ -26,8 +56,9 @@ class ManualLayerNorm(Rule):
 
     Write `F.layer_norm(x, (x.shape[-1],), weight, bias, eps)`, or use `torch.nn.LayerNorm`. For channels of pictures
     permute to channels last before, and back after: `F.layer_norm(x.permute(0, 2, 3, 1), ...).permute(0, 3, 1, 2)`.
-    Models in `torch.channels_last` need no copy for that. What divides by n - 1 (`x.std(-1)`, `x.var(-1)`) has its
-    `weight` scaled by `sqrt((n - 1) / n)` for that.
+    Models in `torch.channels_last` need no copy for that. Over all but the batch it is `F.group_norm` with one group,
+    and over height and width `F.instance_norm`. What divides by n - 1 (`x.std(-1)`, `x.var(-1)`) has its `weight`
+    scaled by `sqrt((n - 1) / n)` for that.
 
     Fix safety
 
@@ -37,7 +68,7 @@ class ManualLayerNorm(Rule):
 
     - Code that `torch.compile` traces: the compiler fuses these steps.
     - Normalizations whose mean or scale is used again, to undo them.
-    - Normalizations over time, over height and width, and over the batch.
+    - Normalizations over time alone, and over the batch.
 
     Measured
 
@@ -66,16 +97,11 @@ class ManualLayerNorm(Rule):
             if found is None:
                 continue
             name = ctx.text(found.of)
-            by_one = (
-                f"`F.layer_norm({name}, ({name}.shape[-1],), weight, bias, eps)` does it in one."
-                if found.dim == -1
-                else f"Permute `{name}` to channels last, and use `F.layer_norm` there: one kernel."
-            )
-            factor = " It divides by n, not by n - 1: scale `weight` by `sqrt((n - 1) / n)`."
+            factor = " It divides by n, not by n - 1: scale `weight` by `sqrt((n - 1) / n)`." if found.unbiased else ""
             yield self.finding(
                 root.node,
                 ctx,
-                f"The layer norm of `{name}` {ctx.heat(node).phrase} as seven kernels or more over the whole "
-                "activation.",
-                advice=by_one + factor if found.unbiased else by_one,
+                f"The {_KINDS.get(found.dims, 'layer')} norm of `{name}` {ctx.heat(node).phrase} as seven kernels or more "
+                "over the whole activation.",
+                advice=_INSTEAD[found.dims].format(name) + factor,
             )

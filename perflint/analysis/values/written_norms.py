@@ -19,22 +19,30 @@ _SPREADS = ("torch.std",)
 _BOTH = ("torch.var_mean",)
 _NORMS = ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm")
 _DEEP = 3
+Dims: TypeAlias = "tuple[int, ...]"
+LAST: Dims = (-1,)
+CHANNELS: Dims = (1,)
+#: All that is not the batch, of three dimensions and of four, and height and width.
+OF_SERIES: Dims = (1, 2)
+OF_PICTURE: Dims = (1, 2, 3)
+PLANE: Dims = (2, 3)
+LAST_TWO: Dims = (-2, -1)
 
 
 class Moment(NamedTuple):
-    """A mean over one dimension that stays, as one: of squares, or a variance around the mean. What is `unbiased` is
+    """A mean over dimensions that stay, as ones: of squares, or a variance around the mean. What is `unbiased` is
     divided by one less than the number of elements.
     """
 
     of: ast.expr
-    dim: int
+    dims: Dims
     centered: bool
     unbiased: bool = False
 
 
 class LayerNorm(NamedTuple):
     of: ast.expr
-    dim: int
+    dims: Dims
     unbiased: bool
 
 
@@ -43,29 +51,38 @@ def rms_norm(root: Root, ctx: FileFacts) -> ast.expr | None:
     that takes the mean from `x` before.
     """
     moment = _moment_under(root, ctx)
-    scaled = scaled_by(root, ctx) if moment is not None and moment.dim == -1 and not moment.centered else None
+    scaled = scaled_by(root, ctx) if moment is not None and moment.dims == LAST and not moment.centered else None
     if moment is None or scaled is None or not any(_same(one, moment.of, ctx) for one in _factors(scaled)):
         return None
-    is_centered = any(_centered(one, -1, ctx) is not None for one in _factors(scaled))
+    is_centered = any(_centered(one, LAST, ctx) is not None for one in _factors(scaled))
     return None if is_centered else plain(moment.of)
 
 
 def layer_norm(root: Root, ctx: FileFacts) -> LayerNorm | None:
-    """`x` of `(x - mean(x)) / sqrt(var(x) + eps)` and the dimension, the last or the one at 1; None for another root,
-    and where the mean or the root is wanted for more, to undo the normalization.
+    """`x` of `(x - mean(x)) / sqrt(var(x) + eps)` and the dimensions, for which torch has a norm of its own; None for
+    another root, and where the mean or the root is wanted for more, to undo the normalization.
     """
     moment = _moment_under(root, ctx)
     scaled = scaled_by(root, ctx) if moment is not None else None
-    if moment is None or scaled is None or not (moment.dim == -1 or (moment.dim == 1 and _is_of_pictures(root, ctx))):
+    if moment is None or scaled is None or not _has_norm(moment.dims, root, ctx):
         return None
     factors = _factors(scaled)
-    centered = next((found for one in factors if (found := _centered(one, moment.dim, ctx)) is not None), None)
+    centered = next((found for one in factors if (found := _centered(one, moment.dims, ctx)) is not None), None)
     if centered is None or _is_wanted_for_more(root, ctx):
         return None
-    source = moment.of if moment.centered else _centered(moment.of, moment.dim, ctx)
+    source = moment.of if moment.centered else _centered(moment.of, moment.dims, ctx)
     if source is None or not any(_same(source, one, ctx) for one in (centered, *factors)):
         return None
-    return LayerNorm(plain(centered), moment.dim, moment.unbiased)
+    return LayerNorm(plain(centered), moment.dims, moment.unbiased)
+
+
+def _has_norm(dims: Dims, root: Root, ctx: FileFacts) -> bool:
+    """Whether a norm of torch goes over these dimensions: what stands at 1 are channels only of pictures, and the
+    dimensions at 1 and 2 are all of a sample only where there is no fourth.
+    """
+    if dims == CHANNELS:
+        return _is_of_pictures(root, ctx)
+    return dims in (LAST, LAST_TWO, PLANE, OF_PICTURE) or (dims == OF_SERIES and _is_of_series(root, ctx))
 
 
 def _factors(scaled: ast.expr) -> list[ast.expr]:
@@ -92,8 +109,8 @@ def _spread(node: ast.expr, ctx: FileFacts) -> Moment | None:
     value = operand(node, ctx, _SPREADS)
     if value is None or not isinstance(node, ast.Call):
         return None
-    dim = _dimension(node, _SPREADS, ctx)
-    return Moment(value, dim, centered=True, unbiased=not _is_biased(node)) if dim is not None else None
+    dims = _dimensions(node, _SPREADS, ctx)
+    return Moment(value, dims, centered=True, unbiased=not _is_biased(node)) if dims else None
 
 
 def _length(node: ast.expr, ctx: FileFacts) -> Moment | None:
@@ -109,7 +126,7 @@ def _length(node: ast.expr, ctx: FileFacts) -> Moment | None:
     if not (power is None or is_constant(power, 2)) or dims is None or keeps is None:
         return None
     is_last = ast.unparse(dims) == "-1" and is_constant(keeps, value=True)
-    return Moment(value, -1, centered=False) if is_last else None
+    return Moment(value, LAST, centered=False) if is_last else None
 
 
 def _is_by_width(node: ast.BinOp, ctx: FileFacts) -> bool:
@@ -136,29 +153,39 @@ def _moment(node: ast.expr, ctx: FileFacts, depth: int = _DEEP) -> Moment | None
         value = operand(node, ctx, functions)
         if value is None or not isinstance(node, ast.Call):
             continue
-        dim = _dimension(node, functions, ctx)
+        dims = _dimensions(node, functions, ctx)
+        if not centered:
+            value, dims = _mean_below(value, dims, ctx)
         of = value if centered else _square(value, ctx)
-        if of is None or dim is None:
+        if of is None or not dims:
             return None
-        return Moment(of, dim, centered, centered and not _is_biased(node))
+        return Moment(of, dims, centered, centered and not _is_biased(node))
     return _behind_name(node, ctx, depth, _moment)
 
 
-def _dimension(mean: ast.Call, functions: tuple[str, ...], ctx: FileFacts) -> int | None:
-    """The one dimension that a mean goes over and keeps."""
+def _dimensions(mean: ast.Call, functions: tuple[str, ...], ctx: FileFacts) -> Dims:
+    """The dimensions that a mean goes over and keeps, in order; none where that is not to be seen."""
     position = 1 if ctx.is_call_of(mean, *functions) else 0
     dims = argument(mean, position, "dim")
-    if isinstance(dims, (ast.Tuple, ast.List)) and len(dims.elts) == 1:
-        dims = dims.elts[0]
     # `var` has had `unbiased` where `mean` has `keepdim`, so that only a keyword tells.
     keeps = argument(mean, position + 1, "keepdim") if functions is _MEANS else keyword(mean, "keepdim")
     if keeps is None or not is_constant(keeps, value=True) or dims is None:
-        return None
+        return ()
     try:
-        dim = ast.literal_eval(dims)
+        given = ast.literal_eval(dims)
     except ValueError:
-        return None
-    return dim if isinstance(dim, int) else None
+        return ()
+    found = sorted(given) if isinstance(given, (tuple, list)) else [given]
+    return tuple(found) if all(isinstance(dim, int) for dim in found) else ()
+
+
+def _mean_below(value: ast.expr, dims: Dims, ctx: FileFacts) -> tuple[ast.expr, Dims]:
+    """A mean of a mean over another dimension is one over both: `x.mean(1, keepdim=True).mean(2, keepdim=True)`."""
+    inner = operand(value, ctx, _MEANS)
+    if inner is None or not dims or not isinstance(value, ast.Call):
+        return value, dims
+    more = _dimensions(value, _MEANS, ctx)
+    return inner, tuple(sorted((*more, *dims))) if more and not set(more) & set(dims) else ()
 
 
 def _is_biased(variance: ast.Call) -> bool:
@@ -183,22 +210,23 @@ def _square(node: ast.expr, ctx: FileFacts) -> ast.expr | None:
     return value if exponent is None or is_constant(exponent, 2) else None
 
 
-def _centered(node: ast.expr, dim: int, ctx: FileFacts, depth: int = _DEEP) -> ast.expr | None:
-    """`x` of `x - x.mean(dim, keepdim=True)`, where the difference or the mean has a name or none."""
+def _centered(node: ast.expr, dims: Dims, ctx: FileFacts, depth: int = _DEEP) -> ast.expr | None:
+    """`x` of `x - x.mean(dims, keepdim=True)`, where the difference or the mean has a name or none."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        of = _mean_of(node.right, dim, ctx, depth)
+        of = _mean_of(node.right, dims, ctx, depth)
         return node.left if of is not None and _same(node.left, of, ctx) else None
-    return _behind_name(node, ctx, depth, lambda value, ctx, depth: _centered(value, dim, ctx, depth))
+    return _behind_name(node, ctx, depth, lambda value, ctx, depth: _centered(value, dims, ctx, depth))
 
 
-def _mean_of(node: ast.expr, dim: int, ctx: FileFacts, depth: int) -> ast.expr | None:
+def _mean_of(node: ast.expr, dims: Dims, ctx: FileFacts, depth: int) -> ast.expr | None:
     value = operand(node, ctx, _MEANS)
     if value is not None and isinstance(node, ast.Call):
-        return value if _dimension(node, _MEANS, ctx) == dim else None
+        value, over = _mean_below(value, _dimensions(node, _MEANS, ctx), ctx)
+        return value if over == dims else None
     both = _taken_apart(node, 1, ctx)
     if both is not None:
-        return operand(both, ctx, _BOTH) if _dimension(both, _BOTH, ctx) == dim else None
-    return _behind_name(node, ctx, depth, lambda value, ctx, depth: _mean_of(value, dim, ctx, depth))
+        return operand(both, ctx, _BOTH) if _dimensions(both, _BOTH, ctx) == dims else None
+    return _behind_name(node, ctx, depth, lambda value, ctx, depth: _mean_of(value, dims, ctx, depth))
 
 
 def _is_of_pictures(root: Root, ctx: FileFacts) -> bool:
@@ -212,6 +240,30 @@ def _is_of_pictures(root: Root, ctx: FileFacts) -> bool:
         and (_is_spread(part.left) or _is_spread(part.right))
         for part in ctx.walk(function)
     )
+
+
+def _is_of_series(root: Root, ctx: FileFacts) -> bool:
+    """Whether what is normalized has three dimensions, as a parameter of its class says that it is scaled by."""
+    cls, function = ctx.tree.class_of(root.node), ctx.tree.function_of(root.node)
+    if cls is None or function is None:
+        return False
+    factors = (
+        factor
+        for part in ctx.walk(function)
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)
+        for factor in (part.left, part.right)
+        if isinstance(factor, ast.Attribute)
+    )
+    made = [item.value for one in factors for item in ctx.inference.classes.attributes.stores(cls, one.attr)]
+    return any(value is not None and _sizes(value) == len(OF_SERIES) + 1 for value in made)
+
+
+def _sizes(made: ast.expr) -> int:
+    """How many sizes the making of a parameter names: `nn.Parameter(torch.ones(1, channels, 1))`."""
+    while isinstance(made, ast.Call) and len(made.args) == 1:
+        made = made.args[0]
+    given = made.args if isinstance(made, ast.Call) else made.elts if isinstance(made, (ast.Tuple, ast.List)) else []
+    return len(given)
 
 
 def _is_spread(node: ast.expr) -> bool:
