@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from perflint.api import (
     Calls,
@@ -26,6 +27,7 @@ from perflint.api.gradients import (
     evaluating_passes,
     evaluating_script,
     first_with_gradients,
+    flagged_evaluation,
     goes_to_numpy,
     is_volatile,
     predicts,
@@ -81,10 +83,11 @@ class GradInEvaluation(Rule):
 
     Known limitations
 
-    In a function that also trains, only loops and single forward passes after `model.eval()` are reported, and loops
-    after the training on the same model. In other functions and scripts, only passes over a loader after
-    `model.eval()`, forward passes on every step whose results are read as values, methods such as `predict` that call
-    `eval()` themselves, and functions whose callers or whose constructor call it, where none of them trains.
+    In a function that also trains, only loops and single forward passes after `model.eval()` are reported, loops after
+    the training on the same model, and forward passes of a call whose constants rule the training out. In other
+    functions and scripts, only passes over a loader after `model.eval()`, forward passes on every step whose results
+    are read as values, methods such as `predict` that call `eval()` themselves, and functions whose callers or whose
+    constructor call it, where none of them trains.
 
     Measured
 
@@ -120,6 +123,10 @@ class GradInEvaluation(Rule):
                 yield from self._read(read, ctx)
             return
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        said = list(self._in_function(node, ctx))
+        yield from said or self._flagged(node, ctx)
+
+    def _in_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
         if not tells_of_modes(node, ctx):
             models, least = evaluated_elsewhere(node, ctx)
             if models:
@@ -138,6 +145,20 @@ class GradInEvaluation(Rule):
             if passes and not ctx.program.trains(ctx.own_scope(node)):
                 yield from passes
 
+    def _tell(self, forward: ast.Call, ctx: Context, what: str, advice: str, **more: Any) -> Finding:
+        return self.finding(forward, ctx, f"`{ctx.text(forward.func)}` {what}", advice=advice, **more)
+
+    def _flagged(self, node: ast.FunctionDef | ast.AsyncFunctionDef, ctx: Context) -> Iterator[Finding]:
+        """A function that trains or not, as a flag says, where a call says that it does not."""
+        if found := flagged_evaluation(node, ctx):
+            what = (
+                f"records an autograd graph also where `{node.name}` evaluates: {found.call.path}:{found.call.line} "
+                "rules out its backward pass."
+            )
+            yield self._tell(
+                found.forward, ctx, what, "Put `with torch.no_grad():` around that call.", related=(found.call,)
+            )
+
     def _script(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """A script without functions, at the first model that it puts into evaluation mode."""
         if parts := evaluating_script(node, ctx):
@@ -147,54 +168,35 @@ class GradInEvaluation(Rule):
     def _read(self, node: ast.expr, ctx: Context) -> Iterator[Finding]:
         """Forwards behind a read of values, whose results are never used for more than that."""
         for forward in read_for_values(node, ctx):
-            yield self.finding(
-                forward,
-                ctx,
-                f"`{ctx.text(forward.func)}` records an autograd graph, but only the values of its result are read.",
-                advice="Run it under `with torch.no_grad():`.",
-                impact=Impact.MEDIUM,
-                confidence=Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM,
-            )
+            what = "records an autograd graph, but only the values of its result are read."
+            sure = Confidence.HIGH if ctx.kind(forward.func).tag is Tag.MODULE else Confidence.MEDIUM
+            advice = "Run it under `with torch.no_grad():`."
+            yield self._tell(forward, ctx, what, advice, impact=Impact.MEDIUM, confidence=sure)
 
     def _passes(self, parts: list[ast.AST], ctx: Context) -> Iterator[Finding]:
         """A pass over batches in code that does not train."""
         for forward in evaluating_passes(parts, ctx):
-            if switches_itself(forward, ctx, wholly=True):
-                continue
-            yield self.finding(
-                forward,
-                ctx,
-                f"`{ctx.text(forward.func)}` runs in evaluation mode and records an autograd graph that no "
-                "backward pass uses.",
-                advice=_AROUND,
-            )
+            if not switches_itself(forward, ctx, wholly=True):
+                what = "runs in evaluation mode and records an autograd graph that no backward pass uses."
+                yield self._tell(forward, ctx, what, _AROUND)
 
     def _without_training(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """Forwards on text after text in a program that has no backward at all."""
-        if not reads_texts_alone(node, ctx):
-            return
-        yield self.finding(
-            node,
-            ctx,
-            f"`{ctx.text(node.func)}` {ctx.heat(node).phrase} and records an autograd graph; nothing in this "
-            "program runs a backward pass.",
-            advice="Put `with torch.no_grad():` around the call and the code that reads its result.",
-            confidence=Confidence.MEDIUM,
-        )
+        if reads_texts_alone(node, ctx):
+            what = (
+                f"{ctx.heat(node).phrase} and records an autograd graph; nothing in this program runs a backward pass."
+            )
+            advice = "Put `with torch.no_grad():` around the call and the code that reads its result."
+            yield self._tell(node, ctx, what, advice, confidence=Confidence.MEDIUM)
 
     def _loops(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, ctx: Context) -> Iterator[Finding]:
         """Loops that evaluate in a function or script that trains."""
         for forward in evaluating_forwards(node, ctx):
             inside = stands_in_training(forward, ctx)
             seldom = any(ctx.heat(loop) is Heat.PERIODIC for loop in ctx.loops(forward))
-            yield self.finding(
-                forward,
-                ctx,
-                f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph that no backward pass "
-                "uses.",
-                advice="Run it under `with torch.no_grad():`." if inside else _AROUND,
-                impact=Impact.MEDIUM if seldom else None,
-            )
+            what = "runs for evaluation and records an autograd graph that no backward pass uses."
+            advice = "Run it under `with torch.no_grad():`." if inside else _AROUND
+            yield self._tell(forward, ctx, what, advice, impact=Impact.MEDIUM if seldom else None)
 
     def _function(
         self,
@@ -209,29 +211,11 @@ class GradInEvaluation(Rule):
         if not models or asks_for_gradients(node) or ctx.program.trains(ctx.own_scope(node)):
             return
         forward = first_with_gradients(parts, models, ctx, at_least)
+        advice = f"Put `@torch.no_grad()` on `{node.name}`."
+        rest = f"records an autograd graph; `{node.name}` runs no backward pass."
         if forward is None:
-            yield from self._by_helper(node, run_by_helper(parts, models, ctx), ctx)
-            return
-        if not goes_to_numpy(forward, parts, ctx):
-            yield self.finding(
-                forward,
-                ctx,
-                f"`{ctx.text(forward.func)}` runs for evaluation and records an autograd graph; `{node.name}` runs no "
-                "backward pass.",
-                advice=f"Put `@torch.no_grad()` on `{node.name}`.",
-                fix=switch_off(node, forward, parts, ctx),
-            )
-
-    def _by_helper(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call | None, ctx: Context
-    ) -> Iterator[Finding]:
-        """`self._eval_step(batch)` in the loop of an evaluation, which runs the model."""
-        if call is not None:
-            yield self.finding(
-                call,
-                ctx,
-                f"`{ctx.text(call.func)}` evaluates a model and records an autograd graph; `{node.name}` runs no "
-                "backward pass.",
-                advice=f"Put `@torch.no_grad()` on `{node.name}`.",
-                confidence=Confidence.MEDIUM,
-            )
+            if call := run_by_helper(parts, models, ctx):  # `self._eval_step(batch)` in the loop of an evaluation
+                yield self._tell(call, ctx, f"evaluates a model and {rest}", advice, confidence=Confidence.MEDIUM)
+        elif not goes_to_numpy(forward, parts, ctx):
+            fix = switch_off(node, forward, parts, ctx)
+            yield self._tell(forward, ctx, f"runs for evaluation and {rest}", advice, fix=fix)

@@ -101,7 +101,7 @@ class ManualLayerNorm(Rule):
             yield self.finding(
                 root.node,
                 ctx,
-                f"The {_KINDS.get(found.dims, 'layer')} norm of `{name}` {ctx.heat(node).phrase} as seven kernels or more "
-                "over the whole activation.",
+                f"The {_KINDS.get(found.dims, 'layer')} norm of `{name}` {ctx.heat(node).phrase} as seven kernels or "
+                "more over the whole activation.",
                 advice=_INSTEAD[found.dims].format(name) + factor,
             )

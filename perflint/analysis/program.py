@@ -24,6 +24,7 @@ from perflint.analysis.feasibility.constants import Constants
 from perflint.analysis.feasibility.feasible import Conditions, Feasibility, Paths
 from perflint.analysis.feasibility.makings import Makings
 from perflint.analysis.feasibility.paths import Ways
+from perflint.analysis.feasibility.through_calls import ThroughCalls
 from perflint.analysis.feasibility.values import Values
 from perflint.analysis.feasibility.worlds import World
 from perflint.analysis.frequency.grad_switches import grad_switch
@@ -344,6 +345,18 @@ class Program:
     def trains(self, scope: Scope) -> bool:
         """Whether a function runs a backward pass or an optimizer step, itself or in what it calls."""
         return scope in self._training
+
+    def trains_through(self, edge: Edge) -> bool:
+        """Whether a function may do so where one call runs it, by the constants that this call passes."""
+        return self._through_calls.trains((edge,))
+
+    def reaches(self, edge: Edge, conditions: Conditions) -> bool:
+        """Whether one call of a function lets it come to code under these conditions."""
+        return self._through_calls.reaches((edge,), conditions)
+
+    @cached_property
+    def _through_calls(self) -> ThroughCalls:
+        return ThroughCalls(self.constants, self.graph, self.roots, self._training)
 
     def effects(self, scope: Scope) -> Effects:
         """What running a function does beside giving a value, with all that it calls."""

@@ -14,6 +14,7 @@ from perflint.analysis.gradients.escaping import (
 )
 from perflint.analysis.gradients.evaluated_calls import may_evaluate, only_evaluates
 from perflint.analysis.gradients.evaluating_callers import evaluated_elsewhere
+from perflint.analysis.gradients.evaluating_flags import flagged_evaluation
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
     evaluated,
@@ -130,6 +131,7 @@ __all__ = [
     "evaluating_script",
     "first_taken",
     "first_with_gradients",
+    "flagged_evaluation",
     "forward_behind",
     "forwards_behind",
     "forwards_of_loss",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.asked_for_parameters import is_asked_for_parameters
 from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_forward, is_method_of_values
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
 from perflint.analysis.naming.models import CHEAP, LOSS, MODEL, NEEDS_GRADIENTS
@@ -19,7 +20,7 @@ _WITHOUT_TENSORS = frozenset("numpy scipy pandas sklearn csv re json xgboost lig
 
 
 def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
-    """Whether a call runs a network: by its kind, or by a name that nothing but a model has."""
+    """Whether a call runs a network: by its kind, by what it is asked for, or by a name that only models have."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return False
     if isinstance(node.func, ast.Name) and node.func.id in ctx.summary.classes and makes_instance(node.func):
@@ -33,7 +34,7 @@ def is_model_call(node: ast.AST, ctx: FileFacts) -> bool:
     if name == "forward" and isinstance(model, ast.Attribute):
         model = model.value  # `model.forward(x)`
         name = name_of_whole(model)
-    if not (node.args or node.keywords) or not MODEL.search(name):
+    if not (node.args or node.keywords) or not (MODEL.search(name) or is_asked_for_parameters(model, ctx)):
         return False
     if ctx.kind(node.func).known or ctx.kind(model).known or ctx.project_target(node.func) is not None:
         return False

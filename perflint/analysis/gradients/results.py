@@ -29,11 +29,18 @@ _VALUE_READING = _READING | frozenset("multinomial eq ne lt le gt ge any all non
 _VALUE_BUILTINS = _BUILTINS | frozenset("float int bool str repr print".split())
 #: Methods of distributions that draw without a gradient.
 _DRAWS = frozenset({"sample", "sample_n"})
+#: Methods of distributions whose results have a gradient, or may have one where the class is not known.
+_OF_DISTRIBUTIONS = frozenset("rsample log_prob entropy cdf icdf".split()) | _DRAWS
 #: Give values and their places: no gradient flows through the places.
 _WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
 #: Methods of tensors through which gradients flow.
 _CARRIERS = (
-    tensors.VIEW_METHODS | tensors.CAST_METHODS | tensors.FRESH_METHODS | tensors.TUPLE_METHODS | {"to", "cpu", "cuda"}
+    tensors.VIEW_METHODS
+    | tensors.CAST_METHODS
+    | tensors.FRESH_METHODS
+    | tensors.TUPLE_METHODS
+    | _OF_DISTRIBUTIONS
+    | {"to", "cpu", "cuda"}
 )
 
 
@@ -141,8 +148,8 @@ def _goes_on(scope: Scope, ctx: FileFacts) -> bool:
 class Followed:
     """Follows a forward's result to all places where it is read.
 
-    `by_value` says that reading the values counts as an end as well, and what is made from several forwards is
-    followed further. `detached` tells whether a `detach` was met.
+    What another forward is given goes on in its result. `by_value` says that reading the values counts as an end as
+    well, and what losses are taken of is followed further. `detached` tells whether a `detach` was met.
     """
 
     def __init__(self, ctx: FileFacts, *, by_value: bool = False) -> None:
@@ -209,11 +216,14 @@ class Followed:
             return True
         if isinstance(call.func, ast.Name) and call.func.id in self.builtins:
             return True
-        if self.by_value and (is_model_call(call, self.ctx) or is_loss_function(call.func, self.ctx)):
+        is_made = is_model_call(call, self.ctx)
+        if is_made or (self.by_value and is_loss_function(call.func, self.ctx)):
             if id(call) in self._followed:
                 return True
             self._followed.add(id(call))
             return self.ends(call, depth - 1)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_DISTRIBUTIONS:
+            return self.ends(call, depth)
         target = self.ctx.target(call.func) or ""
         if not target.startswith("torch."):
             return False

@@ -167,6 +167,8 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "step_loop": (_scope, _plain),
     "grad_off": (_scope, _plain),
     "trains": (_scope,),
+    "trains_through": (_edge,),
+    "reaches": (_edge, _plain),
     "effects": (_scope,),
     "call_effects": (_scope, _plain),
     "queue_at_start": (_scope,),
