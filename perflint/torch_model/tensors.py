@@ -301,6 +301,13 @@ COSTLY_FUNCTIONS = within(
     "linalg.eigh linalg.svd linalg.inv linalg.pinv linalg.qr linalg.solve linalg.cholesky linalg.matrix_exp cdist "
     "matrix_exp inverse svd meshgrid einsum matmul bmm mm fft.fft2 fft.rfft2",
 )
+#: Losses that go element by element, and take the mean or the sum: of rows of one size they add up.
+LOSSES_BY_ELEMENT = within(
+    "torch.nn",
+    "MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss functional.mse_loss functional.l1_loss "
+    "functional.smooth_l1_loss functional.huber_loss functional.binary_cross_entropy "
+    "functional.binary_cross_entropy_with_logits",
+)
 #: Give Python numbers without touching a tensor's values.
 NUMBER_FUNCTIONS = within(
     "torch",

@@ -9,9 +9,12 @@ from typing import NamedTuple
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name
+from perflint.analysis.values.straight_bodies import straight_bodies
+from perflint.ir.calls import argument, callee_name, is_constant
 from perflint.syntax.named import is_name
 from perflint.syntax.walk import walk
+from perflint.torch_model.names import canonical
+from perflint.torch_model.tensors import LOSSES_BY_ELEMENT
 
 #: Methods that give the same for one row as for all rows at once, where no axis is named.
 _BY_ELEMENT = frozenset(
@@ -36,9 +39,14 @@ def computed_by_rows(node: ast.For, index: str, ctx: FileFacts, of_rows: Collect
     """What a loop computes one index or row at a time, each from the same one of other tensors: rows of a tensor, a sum
     of what each row gives, or a list of that. `of_rows` are the names of the rows that the loop goes through.
     """
+    found = {_computed(way, index, ctx, of_rows) for way in straight_bodies(node)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _computed(body: list[ast.stmt], index: str, ctx: FileFacts, of_rows: Collection[str]) -> str | None:
     own: set[str] = set()
     written: set[str] = set()
-    for statement in node.body:
+    for statement in body:
         if name := _result(statement, index, of_rows):
             if name in written:
                 return None
@@ -50,7 +58,7 @@ def computed_by_rows(node: ast.For, index: str, ctx: FileFacts, of_rows: Collect
     if not written or own & written:
         return None
     known: set[str] = set(of_rows)
-    for statement in node.body:
+    for statement in body:
         name = "" if _result(statement, index, of_rows) else _local(statement) or ""
         unread = written - known | (own - known)  # what is not bound yet is of the turn before
         if not name:
@@ -237,13 +245,19 @@ def is_same_for_all_rows(
     if isinstance(node, ast.Subscript):
         if _is_size(node, of_rows):
             return True
-        if not isinstance(node.value, ast.Name) or node.value.id in written or not _is_tensor(node.value, ctx):
+        if not isinstance(node.value, ast.Name) or node.value.id in written:
             return False
+        if not _is_tensor(node.value, ctx):
+            return isinstance(node.slice, ast.Name) and node.slice.id == index and _is_of_single_rows(node.value, ctx)
         if node.value.id in of_rows:
             return _row_written(node, of_rows) != ""
         return is_row(node, index) or (isinstance(node.slice, ast.Name) and node.slice.id not in {index, *of_rows})
     if _is_size(node, of_rows):
         return True
+    if isinstance(node, ast.Call) and _is_squeezed(node):
+        return is_same_for_all_rows(node.func.value, index, written, ctx, of_rows)  # type: ignore[attr-defined]
+    if isinstance(node, ast.Call) and _is_mean_loss(node, ctx):
+        return all(is_same_for_all_rows(item, index, written, ctx, of_rows) for item in node.args)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_ALL:
         given = [*node.args, *(item.value for item in node.keywords)]
         whole = (ctx.target(node.func) or "").startswith("torch.")
@@ -254,3 +268,31 @@ def is_same_for_all_rows(
         )
         return all(is_same_for_all_rows(item, index, written, ctx, of_rows) for item in values)
     return False
+
+
+def _is_mean_loss(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call is a loss that goes element by element and takes the mean, or the sum: rows are of one size, so
+    that the losses of all rows add up to that of the whole, times their number.
+    """
+    return len(call.args) == 2 and (
+        ctx.is_call_of(call, *LOSSES_BY_ELEMENT) or canonical(ctx.kind(call.func).qualified) in LOSSES_BY_ELEMENT
+    )
+
+
+def _is_squeezed(call: ast.Call) -> bool:
+    """`row.squeeze()`: what a row has of dimensions of one, all rows have."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "squeeze" and not call.args and not call.keywords
+
+
+def _is_of_single_rows(node: ast.Name, ctx: FileFacts) -> bool:
+    """Whether a tuple is a tensor taken apart, row by row: `x.split(1, dim=1)`, `x.unbind(1)`."""
+    made = ctx.inference.flow.definitions(node)
+    call = made[0].value if len(made) == 1 and not made[0].path else None
+    if not isinstance(call, ast.Call) or callee_name(call) not in ("split", "unbind"):
+        return False
+    whole = ctx.is_call_of(call, "torch.split", "torch.unbind")
+    of = argument(call, 0, "input") if whole else getattr(call.func, "value", None)
+    if of is None or not _is_tensor(of, ctx):
+        return False
+    size = argument(call, int(whole), "split_size_or_sections" if whole else "split_size")
+    return callee_name(call) == "unbind" or (size is not None and is_constant(size, 1))
