@@ -45,7 +45,9 @@ def _is_target(assignment: ast.Assign, read: ast.expr) -> bool:
     if not isinstance(read, (ast.Attribute, ast.Subscript)):
         return False
     return any(
-        isinstance(target, (ast.Attribute, ast.Subscript)) and _is_same(target, read) for target in assignment.targets
+        isinstance(target, (ast.Attribute, ast.Subscript)) and _is_same(target, read)
+        for assigned in assignment.targets
+        for target in (assigned.elts if isinstance(assigned, ast.Tuple) else (assigned,))
     )
 
 

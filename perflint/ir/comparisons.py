@@ -140,6 +140,8 @@ def _is_of_kept(side: ast.expr, body: list[ast.stmt]) -> bool:
         side = side.value
     if isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) and side.func.attr == "size":
         side = side.func
+    if isinstance(side, ast.Call) and written_name(side.func) == "len" and len(side.args) == 1:
+        side = ast.Attribute(side.args[0], "shape", ast.Load())
     if not isinstance(side, ast.Attribute) or side.attr not in ("shape", "size", "device", "dtype"):
         return False
     kept = side.value
@@ -188,6 +190,8 @@ def _above(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> str 
     """The guard of `left > right`."""
     if isinstance(right, ast.Constant) and words.DEBUG.match(written_name(left)):
         return RARE  # `if options.debug > 1`
+    if body is not None and _is_of_kept(right, body):
+        return LAZY  # `if length > self.table.size(0): self.table = make(2 * length)`: it only grows
     name = written_name(right)
     if _is_since(left, right):
         return PERIODIC  # `if step - last_saved >= save_interval`, `if time.time() - last_saved > 60`

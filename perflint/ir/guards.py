@@ -22,6 +22,7 @@ from perflint.ir.bodies import (
     written_name,
 )
 from perflint.ir.comparisons import comparison, is_frequent, modulo, negated_comparison
+from perflint.ir.global_setters import fills_by_call
 from perflint.ir.rarity import (
     ACCUMULATION,
     EVALUATION,
@@ -89,6 +90,8 @@ def _compared(test: ast.Compare, body: list[ast.stmt] | None, known: Tests) -> s
     kept = _kept_comparison(test, known) if known else None
     if known and body is not None and isinstance(test.ops[0], ast.Is) and _is_none(test):
         if (_outlives(test.left, known) and sets(body, test.left)) or _is_filled(test.left, body, known):
+            return LAZY
+        if fills_by_call(body, test.left, known):
             return LAZY
     return kept[0] if kept else comparison(test.left, test.ops[0], test.comparators[0], body)
 
@@ -249,6 +252,8 @@ def _negated_compare(test: ast.Compare, body: list[ast.stmt] | None, known: Test
 def _negated_name(test: ast.Name, body: list[ast.stmt] | None, known: Tests) -> str | None:
     if test.id in known:
         return known[test.id][1]
+    if body is not None and fills_by_call(body, test, known):
+        return LAZY
     if body is None or not switches(body, test, on=True):
         return None
     if _outlives(test, known):

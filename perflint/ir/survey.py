@@ -14,6 +14,7 @@ from perflint.ir import guards, leaving
 from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.effects import Unread
 from perflint.ir.expressions import HANDLERS
+from perflint.ir.global_setters import setters_of
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.importing import Importing
 from perflint.ir.notation import annotation_text, switches_grad, value_of
@@ -64,8 +65,11 @@ class _Surveyor(Importing):
         self.inside = False
         #: The names of the module that functions declare as global ones.
         self.set_elsewhere: set[str] = set()
+        #: What calls of the file's functions are known to set, as a function's tests hold it.
+        self.setters: guards.Tests = {}
 
     def survey(self, module: ast.Module) -> Summary:
+        self.setters = dict.fromkeys(setters_of(module), (None, None))
         top = self.scope = Growing(FunctionFacts(MODULE, 1, max(1, len(self.lines)), "", ""), module.body)
         statements = []
         for index, statement in enumerate(module.body):
@@ -233,6 +237,8 @@ class _Surveyor(Importing):
             # A name that is declared global out here is a local one of this function all the same.
             known = {name: kinds for name, kinds in before.tests.items() if not guards.is_declared(name)}
             self.scope.tests = {name: kinds for name, kinds in known.items() if name not in given}
+        if self.setters:
+            self.scope.tests = {**self.setters, **self.scope.tests}
         if not self.outlined:
             self.block(node.body, -1)
             if self.scope.told.is_plain and not leaving.ends_block(node.body):
