@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.many_turns import has_many_turns
 from perflint.analysis.phases.turn_work import runs_a_model
 from perflint.analysis.values.growing import Grown, is_column
 from perflint.analysis.values.kind import Tag
@@ -31,6 +32,8 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     works = _works(loop, ctx)
     rank = _rank_of_parts(grown, ctx)
     is_narrow = rank in (SCALAR, 1) or all(is_column(part) for part in grown.added)
+    if _goes_over_batch(loop, ctx):
+        return None if rank == SCALAR else Impact.LOW
     if works and is_narrow:
         return None
     if works and rank is None and _runs_seldom(loop, ctx):
@@ -58,6 +61,16 @@ def _is_surely_tensor(value: ast.expr, ctx: FileFacts) -> bool:
     """What a forward is given is taken for a tensor where nothing tells."""
     kind = ctx.kind(value)
     return kind.is_tensor and kind.certainty is Confidence.HIGH
+
+
+def _goes_over_batch(loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether a step goes through what it is given one by one: the pictures or the texts of a batch, of which there are
+    dozens, while a data set grows for as long as it has samples. Rows of a tensor may be many, and nobody knows how
+    long a `range` or a `while` goes on.
+    """
+    if not isinstance(loop, ast.For) or ctx.heat(loop) < Heat.STEP or has_many_turns(loop, ctx):
+        return False
+    return not any(isinstance(part, ast.Call) and callee_name(part) == "range" for part in walk(loop.iter))
 
 
 def _works(loop: ast.stmt, ctx: FileFacts) -> bool:
