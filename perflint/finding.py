@@ -61,6 +61,18 @@ class Impact(enum.IntEnum):
         return self.name.lower()
 
 
+class Paid(enum.IntEnum):
+    """How often a step that trains pays for a finding: what orders findings of one impact.
+
+    `ASIDE` is paid by no such step: in an evaluation, in generation, once in an epoch, or by others' programs alone.
+    """
+
+    ASIDE = 0
+    ONCE = 1
+    REPEATEDLY = 2
+    DOZENS = 3
+
+
 class Applicability(enum.IntEnum):
     """`SHOWN` is for reading only, `UNSAFE` needs a person's look, `SAFE` is proven the same from the source."""
 
@@ -228,6 +240,7 @@ class Finding:
     cost little. None for a finding that stands alone, or that is the first itself. Reports print a block once.
     `part` is the part of the program that makes it hot: that of the outermost step of the route.
     `behind` are the places in other files one of which is that first wait, empty where it is in the finding's own file.
+    `paid` says how often a step that trains pays for it; reports print what is paid more often first.
     """
 
     code: str
@@ -247,6 +260,7 @@ class Finding:
     block: Span | None = None
     behind: tuple[Hop, ...] = ()
     part: Part = Part.OTHER
+    paid: Paid = Paid.ONCE
 
     @property
     def sort_key(self) -> tuple[str, Span, str, str]:

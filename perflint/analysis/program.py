@@ -30,6 +30,7 @@ from perflint.analysis.feasibility.worlds import World
 from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.frequency.guards import Guarding, with_room
 from perflint.analysis.frequency.heat import HeatMap
+from perflint.analysis.frequency.per_parameter import runs_for_each_parameter
 from perflint.analysis.frequency.repetition import Repetition
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.frequency.routes import route_to
@@ -390,6 +391,10 @@ class Program:
     def runs_several_times(self, scope: Scope) -> bool:
         """Whether a function runs more than once in a step that runs it: in each layer, in an inner loop."""
         return self._repetition.runs_several_times(scope)
+
+    def runs_for_each_parameter(self, scope: Scope) -> bool:
+        """Whether a step runs a function for each parameter of a model, by a loop around a call that leads to it."""
+        return runs_for_each_parameter(scope, self)
 
     @cached_property
     def _repetition(self) -> Repetition:

@@ -13,6 +13,7 @@ from perflint.finding import (
     Heat,
     Hop,
     Impact,
+    Paid,
     Part,
     Problem,
     Report,
@@ -53,7 +54,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
         "path": finding.path,
         "span": _span_to_json(finding.span),
         "message": finding.message,
-        "levels": [finding.confidence.value, finding.impact.value, finding.heat.value],
+        "levels": [finding.confidence.value, finding.impact.value, finding.heat.value, finding.paid.value],
         "route": [_hop_to_json(hop) for hop in finding.route],
         "related": [_hop_to_json(hop) for hop in finding.related],
         "advice": finding.advice,
@@ -66,7 +67,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
 
 
 def _finding_from_json(data: Any) -> Finding:
-    confidence, impact, heat = data["levels"]
+    confidence, impact, heat, paid = data["levels"]
     return Finding(
         code=str(data["code"]),
         name=str(data["name"]),
@@ -84,6 +85,7 @@ def _finding_from_json(data: Any) -> Finding:
         block=None if data["block"] is None else _span_from_json(data["block"]),
         behind=tuple(_hop(item) for item in data["behind"]),
         part=Part(data["part"]),
+        paid=Paid(paid),
     )
 
 

@@ -137,9 +137,9 @@ def in_reading_order(report: Report) -> list[Finding]:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """By impact, part of the program, confidence and heat, worst first; ties stay in the order given. Of those that
-    weigh as much, the first of each rule come before the second ones, so that no report begins with one thing said ten
-    times.
+    """By impact, how often a step that trains pays, part of the program, confidence and heat, worst first; ties stay in
+    the order given. Of those that weigh as much, the first of each rule come before the second ones, so that no report
+    begins with one thing said ten times.
 
     What an observed run has shown goes before: findings that it confirmed by their cost, the dearest first, and last
     those that it refuted.
@@ -153,8 +153,8 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda one: (*_merits(one), ranks[id(one)], -one.heat))
 
 
-def _merits(one: Finding) -> tuple[int, float, int, int, int]:
-    return (*_weight(one.observed), -one.impact, one.part.rank, -one.confidence)
+def _merits(one: Finding) -> tuple[int, float, int, int, int, int]:
+    return (*_weight(one.observed), -one.impact, -one.paid, one.part.rank, -one.confidence)
 
 
 def _weight(observed: Observed | None) -> tuple[int, float]:

@@ -6,7 +6,7 @@ import json
 import pytest
 from report_samples import REPORT, RULES, SYNC, TRAIN, TRANSFER, shown
 
-from perflint.finding import Confidence, Finding, Impact, Part, Report, Span
+from perflint.finding import Confidence, Finding, Impact, Paid, Part, Report, Span
 from perflint.report import render
 from perflint.report.order import EVERYTHING, Layout
 
@@ -123,3 +123,26 @@ def test_json_lines_are_the_objects_of_json() -> None:
     whole = json.loads(shown(REPORT, "json"))
     lines = [json.loads(line) for line in shown(REPORT, "json-lines").splitlines()]
     assert lines == [*whole["findings"], *whole["errors"]]
+
+
+def test_of_one_impact_what_a_step_pays_most_often_comes_first_whatever_is_certain_of_it() -> None:
+    found = [
+        dataclasses.replace(
+            OTHER,
+            message=f"Wait {line}.",
+            path=f"a{line}.py",
+            span=Span(line, 1, line, 4),
+            paid=paid,
+            confidence=confidence,
+        )
+        for line, paid, confidence in (
+            (1, Paid.ASIDE, Confidence.HIGH),
+            (2, Paid.ONCE, Confidence.HIGH),
+            (3, Paid.DOZENS, Confidence.MEDIUM),
+            (4, Paid.REPEATEDLY, Confidence.MEDIUM),
+            (5, Paid.ONCE, Confidence.MEDIUM),
+        )
+    ]
+    report = Report((*found, SYNC), (), 9, {"train.py": TRAIN})
+    wanted = ["train.py:5:11", "a3.py:3:1", "a4.py:4:1", "a2.py:2:1", "a5.py:5:1", "a1.py:1:1"]
+    assert places(shown(report, "concise", layout=Layout())) == wanted

@@ -174,6 +174,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "queue_at_start": (_scope,),
     "queue_change": (_scope, _plain),
     "runs_several_times": (_scope,),
+    "runs_for_each_parameter": (_scope,),
     "phase": (_scope, _plain),
     "is_in_training": (_scope,),
     "is_in_forward": (_scope,),

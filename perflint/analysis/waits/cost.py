@@ -198,6 +198,11 @@ def _place(node: ast.AST) -> tuple[int, int]:
     return node.lineno, node.col_offset  # type: ignore[attr-defined]
 
 
+def is_repeated(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a step comes to `node` several times: in each layer, for each sample, in an inner loop that launches."""
+    return _is_repeated(node, ctx, SEVERAL)
+
+
 def _is_repeated(node: ast.AST, ctx: FileFacts, least: int) -> bool:
     """Whether a step comes to a wait several times, each time with as many launches to wait for."""
     if ctx.heat(node) > Heat.MICROBATCH:
