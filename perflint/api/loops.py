@@ -30,6 +30,7 @@ from perflint.analysis.phases.loop_purpose import (
 from perflint.analysis.phases.turn_work import are_generated, encodes_items, goes_from_file_to_file
 from perflint.analysis.values.built_texts import built_text, is_same_text
 from perflint.analysis.values.by_index import computed_by_index, stacked_rows
+from perflint.analysis.values.element_loops import ElementLoop, goes_by_element
 from perflint.analysis.values.growing import (
     NUMPY_JOINS,
     TORCH_JOINS,
@@ -41,12 +42,14 @@ from perflint.analysis.values.growing import (
     size_reads,
 )
 from perflint.analysis.values.grown_attributes import WRITTEN_IN_METRICS, GrownAttribute, grown_attributes
+from perflint.analysis.values.one_by_one import indexed_one_by_one, read_one_by_one
 from perflint.analysis.values.pieces import are_elements, are_moved_over
 
 __all__ = [
     "NUMPY_JOINS",
     "TORCH_JOINS",
     "WRITTEN_IN_METRICS",
+    "ElementLoop",
     "Grown",
     "GrownAttribute",
     "adds_the_same",
@@ -59,6 +62,7 @@ __all__ = [
     "computed_by_index",
     "drains",
     "encodes_items",
+    "goes_by_element",
     "goes_from_file_to_file",
     "goes_over_a_handful",
     "goes_over_names_of_parts",
@@ -67,6 +71,7 @@ __all__ = [
     "grown_at",
     "grown_attributes",
     "impact_of_growth",
+    "indexed_one_by_one",
     "is_assigned_in",
     "is_between_clocks",
     "is_bound_before_steps",
@@ -82,6 +87,7 @@ __all__ = [
     "names_in",
     "need_not_be_many",
     "only_repeats",
+    "read_one_by_one",
     "regions_of_turns",
     "runs_again",
     "size_reads",
