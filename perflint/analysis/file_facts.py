@@ -419,7 +419,8 @@ def _frame_on_route(function: ast.AST, facts: FileFacts) -> Frame | None:
     if edge is None or edge.callback or edge.index < 0:
         return None
     before = _frame_before(edge, scope, facts)
-    if before is None and len(facts.program.callers(scope)) < 2:
+    # A call of what is not known stands in for one of the function: what it gives is no parameter's for certain.
+    if before is None and len(facts.program.callers(scope)) < 2 and not edge.stands_in:
         return None
     return Frame(function, facts.inference.parameters.given_by(edge, function, before))
 

@@ -92,7 +92,13 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "itertools.dropwhile": Wrapper(1),
     "more_itertools.peekable": _SAME,
     "more_itertools.chunked": Wrapper(shape="chunk"),
-    "itertools.batched": Wrapper(shape="chunk"),
+    **dict.fromkeys(
+        words(
+            "itertools.batched itertools.permutations itertools.combinations itertools.combinations_with_replacement "
+            "itertools.pairwise"
+        ),
+        Wrapper(shape="chunk"),
+    ),
     "tqdm.tqdm": _SAME,
     "tqdm.tqdm_notebook": _SAME,
     "rich.progress.track": _SAME,

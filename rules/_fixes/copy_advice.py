@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Fix, Provenance, Tag, is_from
+from perflint.api import Context, Fix, Provenance, Tag, callee_name, is_from
 from perflint.api.invariants import is_number, is_step_constant, single
 from perflint.api.transfers import Copy, DataCopy, What, sized_type
 
@@ -67,5 +67,6 @@ def advice_for_data(copy: DataCopy, ctx: Context) -> str:
     if _is_one_number(copy, ctx):
         filled = " ".join(filled_text(copy.node, ctx).split())
         return f"Pass the Python number if the operation accepts it, or write `{filled}`."
-    words = "Copy without blocking: `torch.tensor(...).to(device, non_blocking=True)`"
+    made = callee_name(copy.node) if callee_name(copy.node) in ("as_tensor", "asarray") else "tensor"
+    words = f"Copy without blocking: `torch.{made}(...).to(device, non_blocking=True)`"
     return f"{words}, or copy once if it never changes." if is_step_constant(copy.data, ctx) else f"{words}."

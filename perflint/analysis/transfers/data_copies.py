@@ -21,6 +21,7 @@ from perflint.analysis.waits.reads import certainty_on_device, counts_steps, is_
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
+from perflint.torch_model.names import last
 
 
 class DataCopy(NamedTuple):
@@ -67,10 +68,19 @@ def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
         # What a loader gives is taken for a tensor, and may be an array; a tensor of the host is copied as well.
         is_part = kind.is_tensor and (kind.on_host or (not kind.on_accelerator and kind.certainty < Confidence.HIGH))
         certainty = Confidence.MEDIUM if (is_list and not holds) or is_part or not kind.known else None
+    if certainty is None and last(dotted) in ("as_tensor", "asarray") and _is_host_tensor(data, ctx):
+        certainty = Confidence.MEDIUM  # as `.to(device)` of it
     placed = _certainty_of_place(call, ctx)
     if certainty is None or placed is None:
         return None
     return DataCopy(call, data, min(certainty, placed))
+
+
+def _is_host_tensor(data: ast.expr, ctx: FileFacts) -> bool:
+    """Whether data is a tensor of the host: of several callers the one that makes this hot tells."""
+    kind = ctx.kind(data)
+    there = kind if kind.known else ctx.kind_on_route(data)
+    return there.is_tensor and there.on_host and there.certainty is not Confidence.LOW
 
 
 def _element(statement: ast.Assign, ctx: FileFacts) -> DataCopy | None:

@@ -94,6 +94,9 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
         value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)
     if not value.holds_tensors or value.place is not Place.HOST:
         return None
+    given = ctx.given_on_route(node.func.value) if ctx.kind(node.func.value).is_tensor else None
+    if given is not None and _is_made_there(*given):
+        value = value.but(certainty=Confidence.HIGH)
     # Asked last: most of what is moved is on the device already, and where it is moved to takes long to find out.
     destination = Device.MAYBE if put_off else _destination(node, ctx)
     if destination is None or destination is Device.MPS or is_without_cuda(node, ctx):
@@ -236,6 +239,16 @@ def _is_kept_there(given: ast.expr, ctx: FileFacts) -> bool:
     """Whether the call that makes this hot hands over what its object keeps on the host: `picked(self.table, i)`."""
     kind = ctx.kind(given)
     return isinstance(given, ast.Attribute) and kind.place is Place.HOST and kind.certainty is Confidence.HIGH
+
+
+def _is_made_there(given: ast.expr, ctx: FileFacts) -> bool:
+    """Whether that call makes on the host what it hands over, where it stands: `moved(torch.arange(n) + first)`."""
+    made = given
+    while isinstance(made, ast.BinOp):
+        made = made.left if isinstance(made.left, (ast.Call, ast.BinOp)) else made.right
+    kind = ctx.kind(given)
+    is_new = isinstance(made, ast.Call) and is_from(kind.origin, Provenance.CONSTRUCTOR)
+    return is_new and kind.place is Place.HOST and kind.certainty is Confidence.HIGH
 
 
 def _is_kept(call: ast.Call, ctx: FileFacts) -> bool:

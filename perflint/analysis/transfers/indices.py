@@ -12,6 +12,7 @@ from perflint.analysis.values.implicit_copies import indices_of
 from perflint.analysis.values.kind import Kind, Place, Tag
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.reads import kind_on_device
+from perflint.finding import Confidence
 from perflint.ir.calls import callee_name
 from perflint.syntax.bindings import Binding
 from perflint.syntax.walk import walk
@@ -31,7 +32,7 @@ def _index_copied(node: ast.Subscript, ctx: FileFacts) -> DataCopy | None:
     index = next((part for part in candidates if _is_host_index(part, ctx)), None)
     if index is None:
         return None
-    data = ctx.kind(node.value)
+    data = _placed(node.value, ctx)
     # Of what a loader or a model gives, only a tensor is indexed with a tensor or with a list.
     if data.tag not in (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT):
         return None
@@ -42,7 +43,16 @@ def _index_copied(node: ast.Subscript, ctx: FileFacts) -> DataCopy | None:
         return None
     if data.tag is not Tag.TENSOR and not (ctx.kind(index).tag is Tag.TENSOR or _is_surely_list(index, ctx)):
         return None
-    return DataCopy(node, index, min(placed, ctx.kind(index).certainty))
+    return DataCopy(node, index, min(placed, _placed(index, ctx).certainty))
+
+
+def _placed(value: ast.expr, ctx: FileFacts) -> Kind:
+    """What a value is: where callers give tensors of several places, what the call gives that makes this hot."""
+    kind = ctx.kind(value)
+    there = ctx.kind_on_route(value) if kind.holds_tensors and kind.place is Place.UNKNOWN else kind
+    if there is kind:
+        return kind
+    return there.at_most(Confidence.MEDIUM) if there.holds_tensors and there.place is not Place.UNKNOWN else kind
 
 
 def _is_of_no_module(node: ast.AST, ctx: FileFacts) -> bool:
@@ -54,7 +64,7 @@ def _is_of_no_module(node: ast.AST, ctx: FileFacts) -> bool:
 def _is_host_index(index: ast.expr, ctx: FileFacts) -> bool:
     if isinstance(index, (ast.List, ast.ListComp, ast.Tuple)):
         return _holds_numbers(index, ctx)
-    kind = ctx.kind(index)
+    kind = _placed(index, ctx)
     if kind.tag is Tag.SEQUENCE and kind.element is not None and kind.element.tag is Tag.ARRAY:
         return not _is_list(index)  # `np.tril_indices(n)`: an array for each dimension
     if kind.tag is Tag.SEQUENCE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.analysis.names.refs import Ref
+from perflint.analysis.names.refs import Ref, Scope
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import Kind, Tag
 from perflint.finding import Confidence
@@ -35,6 +35,21 @@ def stored_from_outside(owner: Ref, name: str, found: Kind | None, inference: Ev
             held = other.definition_kind(item)
             if is_one or held.device is not None:
                 yield held.but(fresh=False).at_most(Confidence.MEDIUM)
+
+
+def ends_as_tensor(name: str, inference: Evaluating) -> bool:
+    """Whether what the program's functions leave in an attribute of some object, of whatever class, is a tensor each
+    time: `batch.sizes = []`, which is filled, and at the end `batch.sizes = torch.tensor(batch.sizes)`.
+    """
+    places = inference.program.whole.writes_to_attribute(name)
+    return 0 < len(places) <= _MOST and all(_leaves_tensor(scope, dotted, inference) for scope, dotted in places)
+
+
+def _leaves_tensor(scope: Scope, dotted: str, inference: Evaluating) -> bool:
+    other = inference.at(scope.path)
+    stores = _definitions(scope.function, dotted, other) if other is not None else ()
+    last = max(stores, key=lambda item: getattr(item.node, "lineno", 0), default=None)
+    return other is not None and last is not None and other.definition_kind(last).is_tensor
 
 
 def _definitions(function: str, dotted: str, other: Evaluating) -> tuple[Definition, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.implicit_reads import numbers_in
-from perflint.analysis.values.kind import UNKNOWN, Kind, Tag
+from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
+from perflint.analysis.values.outside_stores import ends_as_tensor
 from perflint.analysis.waits.reads import Read, certainty_on_device, kind_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name
@@ -198,7 +199,7 @@ def _is_one_position(index: ast.expr, ctx: FileFacts) -> bool:
     kind = ctx.kind(index)
     if not kind.is_tensor:
         return False
-    if kind.scalar and kind.dtype is Dtype.INT:
+    if kind.dtype is Dtype.INT and (kind.scalar or (kind.rank is None and ctx.kind_on_route(index).scalar)):
         return True
     node = ctx.tree.parent(index)
     while isinstance(node, ast.Tuple):
@@ -258,11 +259,31 @@ def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
     if not may_be_tensor(bound, ctx):
         return None
     certainty = certainty_on_device(bound, ctx)
-    if certainty is None or ctx.kind(bound).rank not in (None, 0):
+    if certainty is None:
+        return _certainty_of_moved(bound, ctx)
+    kind = _where_it_is_hot(bound, ctx)
+    if kind.rank not in (None, 0):
         return None
-    if not (is_from(ctx.kind(bound).origin, *_MADE) or _is_computed(bound, ctx, _LINKS) or _is_part(bound, ctx)):
+    if not (is_from(kind.origin, *_MADE) or _is_computed(bound, ctx, _LINKS) or _is_part(bound, ctx)):
         return None
     return certainty
+
+
+def _where_it_is_hot(value: ast.expr, ctx: FileFacts) -> Kind:
+    """What a value is: of several callers, what the one gives that makes this hot."""
+    kind = ctx.kind(value)
+    there = ctx.kind_on_route(value) if kind.place is Place.UNKNOWN else kind
+    return there if there.on_accelerator else kind
+
+
+def _certainty_of_moved(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """`lengths[i]` of what has been moved to the device, whatever it is: a number that has been moved is a tensor."""
+    kind = ctx.kind(bound)
+    if kind.tag is not Tag.UNKNOWN:
+        return None
+    moved = _where_it_is_hot(bound, ctx)
+    is_moved = moved.tag is Tag.UNKNOWN and moved.on_accelerator and is_from(moved.origin, Provenance.MOVE)
+    return Confidence.MEDIUM if is_moved else None
 
 
 def _is_part(bound: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
@@ -319,10 +340,18 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
             if any(isinstance(item.node, ast.arg) for item in made):
                 return True
             return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in made)
-        return may_be_tensor(base, ctx, links)
+        return may_be_tensor(base, ctx, links) or _is_field_of_tensors(base, ctx)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _OF_HOST:
         return False
     return not isinstance(node.func.value, ast.Name) or node.func.value.id not in _LIBRARIES
+
+
+def _is_field_of_tensors(field: ast.expr, ctx: FileFacts) -> bool:
+    """`batch.sizes` of a batch of the program's own making that was moved, where the program stores a tensor there."""
+    if not isinstance(field, ast.Attribute) or not isinstance(field.value, ast.Name):
+        return False
+    batch = ctx.kind(field.value)
+    return batch.tag is Tag.BATCH and batch.on_accelerator and ends_as_tensor(field.attr, ctx.inference)
 
 
 def _may_hold_tensor(made: Definition, ctx: FileFacts, links: int) -> bool:
