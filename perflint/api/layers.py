@@ -6,6 +6,7 @@ from perflint.analysis.values.built_models import LAYERS_WITH_WEIGHTS, builds_mo
 from perflint.analysis.values.gram import factor_of_gram
 from perflint.analysis.values.projections import Projection, projection_behind
 from perflint.analysis.values.repeated_heads import repetition_of_heads
+from perflint.analysis.values.sliced_heads import sliced_head
 from perflint.analysis.values.training_state import holds_training_state
 from perflint.analysis.values.triangles import is_triangle
 from perflint.analysis.values.written_activations import INNER_NAMES, activation_around
@@ -44,5 +45,6 @@ __all__ = [
     "repetition_of_heads",
     "rms_norm",
     "roots_at",
+    "sliced_head",
     "value_of",
 ]

@@ -24,6 +24,7 @@ from perflint.analysis.naming.loops import (
 from perflint.analysis.naming.models import (
     CACHE_ARGUMENT,
     CHANGED_BY_RUN,
+    FEW_SYMBOLS,
     FREEZES_NORMS,
     HAS_STATE,
     MINDS_SYNC_ITSELF,
@@ -62,6 +63,7 @@ __all__ = [
     "EPOCH",
     "EVALUATES",
     "EVALUATING_FILE",
+    "FEW_SYMBOLS",
     "FREEZES_NORMS",
     "HAS_STATE",
     "HOOK",

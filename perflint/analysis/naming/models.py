@@ -109,3 +109,5 @@ COPIES = pattern(r"(?:^|_)(?:shadow|ema)(?:_|$)|state_dict$")
 FORWARD = pattern(r"\bforward\b")
 #: Classes whose instances are an average of a model.
 AVERAGES = pattern(r"(?:EMA|Ema|MovingAverage)[A-Za-z]*$")
+#: What there are few of, so that a layer over all of them is small.
+FEW_SYMBOLS = pattern(r"char(?:acter)?s?(?:_|\b|/)|byte|phoneme|letter|digit", re.IGNORECASE)
