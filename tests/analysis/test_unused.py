@@ -470,3 +470,53 @@ def test_a_program_that_is_run_where_it_stands_says_which_methods_of_others_it_r
         "    print(Learner(None, None, None).infer(None))\n",
     )
     assert heats(linked, "noted_through", "noted_rising") == ["step", "once"]
+
+
+TRAINER = """
+from torch.utils.data import DataLoader
+from .losses import Other
+
+def fit(model, data, optimizer):
+    for x, y in DataLoader(data):
+        Other()(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "configured", "heat"),
+    [
+        ("seg", {"readme"}, "once"),
+        ("seg", set(), "step"),
+        ("seg", {"readme", "package@"}, "step"),
+        ("", {"readme"}, "step"),
+    ],
+)
+def test_what_nothing_imports_of_a_package_is_a_part_that_nobody_took(
+    folder: str, configured: set[str], heat: str
+) -> None:
+    losses = module("Used", "Other")
+    inside = {f"{folder}__INIT": "", f"{folder}__engine": TRAINER, f"{folder}__losses": losses}
+    loose = {"engine": TRAINER.replace(".losses", "losses"), "losses": losses}
+    linked = program(
+        configured=frozenset(configured),
+        train=TRAIN.format(imports=f"from {f'{folder}.'.lstrip('.')}losses import Used", made="Used()"),
+        **(inside if folder else loose),
+    )
+    assert heats(linked, "Used.forward", "Other.forward") == ["step", heat]
+
+
+@pytest.mark.parametrize(
+    ("importing", "heat"),
+    [("import_module('seg.' + name)", "step"), ("util.spec_from_file_location('x', name)", "once")],
+)
+def test_what_is_imported_by_a_computed_name_is_imported(importing: str, heat: str) -> None:
+    finding = f"\n\ndef find(name):\n    return importlib.{importing}\n"
+    linked = program(
+        train=TRAIN.format(imports="import importlib\nfrom seg.losses import Used", made="find('engine') or Used()")
+        + finding,
+        seg__INIT="",
+        seg__engine=TRAINER,
+        seg__losses=module("Used", "Other"),
+    )
+    assert heats(linked, "Other.forward") == [heat]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from perflint.analysis.call_graph.definitions import MAIN, Definitions, Node, definitions_of, finds_methods, node_of
+from perflint.analysis.call_graph.inside import is_inside
 from perflint.analysis.call_graph.references import References
 from perflint.analysis.evidence import STARTING_CALLS, last_name, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
@@ -21,9 +22,8 @@ from perflint.torch_model.calling_bases import CALLED_BY_BASE
 from perflint.torch_model.packages import INSTALLED
 
 #: What imports modules by texts; what makes objects of classes that texts name; and what runs whatever it finds.
-_IMPORTING = frozenset(
-    "import_module __import__ spec_from_file_location iter_modules walk_packages load_source run_path".split()
-)
+_IMPORTING_NAMES = frozenset({"import_module", "__import__", "iter_modules", "walk_packages"})
+_IMPORTING = _IMPORTING_NAMES | {"spec_from_file_location", "load_source", "run_path"}
 _MAKING = frozenset({"instantiate", "locate", "get_class", "get_object"})
 _RUNNING = frozenset({"entry_points", "LightningCLI", "Fire"})
 #: Bases that call no method of a class but those known to be theirs.
@@ -48,6 +48,8 @@ class _Reached:
         #: gone through, with what they define by name.
         self.importable: set[str] = set()
         self.imported: set[str] = set()
+        #: Those of them that go by a name, and not by the path of a file.
+        self.named: set[str] = set()
         self.anywhere: dict[str, list[Node]] = {}
         #: Whether whatever texts name is found, and whether everything is.
         self.by_text = False
@@ -116,6 +118,8 @@ class Unused:
         #: By class, what is called by bases that are known; None where others may call any method.
         self._calling: dict[Node, list[re.Pattern[str]] | None] = {}
         self._starting: dict[str, tuple[Node, ...]] = {}
+        #: The files that what is run imports by computed names.
+        self._importable: frozenset[str] = frozenset()
 
     def is_unused(self, scope: Scope) -> bool:
         """Whether nothing that is run refers to a function, or to the class around it."""
@@ -134,8 +138,12 @@ class Unused:
     @cached_property
     def _reached(self) -> _Reached | None:
         """What is reached from all that may be run; None where everything may be used."""
-        starts = [node for path in self._references.summaries for node in self._starts_of(path)]
-        found = self._from(starts)
+        found = self._from(self._starts_of_all())
+        if any(map(self._is_inside, found.named)):
+            # What is imported by a computed name is imported nowhere by its own.
+            self._importable = frozenset(found.named)
+            self._starting.clear()
+            found = self._from(self._starts_of_all())
         return None if found.everything or not (self._is_whole or self._trains(found)) else found
 
     @cached_property
@@ -202,6 +210,12 @@ class Unused:
                 found.setdefault(around, []).append(f"{folder}/")
         return tuple([folders[0] for folders in found.values() if len(folders) == 1])
 
+    def _is_inside(self, path: str) -> bool:
+        return is_inside(path, self._resolver.summaries, self._configured())
+
+    def _starts_of_all(self) -> list[Node]:
+        return [node for path in self._references.summaries for node in self._starts_of(path)]
+
     def _starts_of(self, path: str) -> tuple[Node, ...]:
         known = self._starting.get(path)
         if known is None:
@@ -228,6 +242,8 @@ class Unused:
             used = file.statements | (guarded or _NOTHING)
             names = self._references.names_of(path)
             entries = [node for node in names if (node[0] == path or node[1] not in used) and self._may_be_run(*node)]
+            if self._is_inside(path) and path not in self._importable:
+                entries = self._own_named(path).intersection(entries)
         for home, name in entries:
             yield home, name
             for base in self._family(home, name) if name in self._file(home).methods else ():
@@ -404,6 +420,7 @@ class Unused:
         if not told or len(texts) < len(told):
             files = self._references.importable(node[0])
             found.importable |= files
+            found.named |= frozenset() if _IMPORTING_NAMES.isdisjoint(words) else files
             # What one of them registers when it is imported is found by whoever imports it.
             found.refer([(path, "") for path in files], node)
             if "getattr" in words or "__dict__" in words:

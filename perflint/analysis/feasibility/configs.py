@@ -18,7 +18,7 @@ from perflint.analysis.feasibility.options import Options, is_configuration
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.computed import written
-from perflint.ir.summary import MODULE, Value
+from perflint.ir.summary import MODULE, FunctionFacts, Value
 from perflint.torch_model.packages import SET, UNTOLD
 
 #: The names of settings, from the outermost.
@@ -169,25 +169,36 @@ class Configs:
 
     # What is made as files say.
 
-    def constructed(self, cls: str, name: str) -> list[Value]:
-        """What the files of the tree give a parameter of the constructor of a class that they name: `_target_: a.Net`
-        with `depth: 3` beside it, or under `params`.
+    def make(self, facts: FunctionFacts) -> bool:
+        """Whether a function is the constructor of a class that the files of the tree name to be made."""
+        return facts.name == "__init__" and facts.in_class.rpartition(".")[2] in self._made
+
+    def constructed(self, facts: FunctionFacts, name: str) -> tuple[list[Value], bool]:
+        """What the files of the tree give a parameter of such a constructor, `_target_: a.Net` with `depth: 3` beside
+        it or under `params`; and whether one leaves it out.
         """
-        return [value for item in self._made.get((cls, name), ()) for value in self._read(item)]
+        cls = facts.in_class.rpartition(".")[2] if self.make(facts) else ""
+        values: list[Value] = []
+        leaves_out = False
+        for file, around in self._made.get(cls, ()):
+            paths = [(*around, name), *((*around, inner, name) for inner in _ARGUMENTS)]
+            # What another file, or a command, sets at the same place is as possible; the outermost place is any file's.
+            given = [
+                item for item in self._in_files.get(name, ()) if item.path in paths and (around or item.file == file)
+            ]
+            leaves_out = leaves_out or all(item.file != file for item in given)
+            values += [value for item in given for value in self._read(item)]
+        return list(dict.fromkeys(values)), leaves_out
 
     @cached_property
-    def _made(self) -> Mapping[tuple[str, str], list[_Set]]:
-        found: dict[tuple[str, str], list[_Set]] = {}
-        for items in self._files.values():
-            classes = {
-                item.path[:-1]: name for item in items if item.path[-1] in _CLASSES and (name := _class_of(item))
-            }
-            for item in items if classes else ():
-                around = item.path[:-1]
-                if around and around not in classes and around[-1] in _ARGUMENTS:
-                    around = around[:-1]
-                if around in classes and item.path[-1] not in _CLASSES:
-                    found.setdefault((classes[around], item.path[-1]), []).append(item)
+    def _made(self) -> Mapping[str, list[tuple[str, Path]]]:
+        """By class, the places where files name it."""
+        found: dict[str, list[tuple[str, Path]]] = {}
+        for file, items in self._files.items():
+            for item in items:
+                name = _class_of(item) if item.path[-1] in _CLASSES else ""
+                if name:
+                    found.setdefault(name, []).append((file, item.path[:-1]))
         return found
 
 

@@ -97,8 +97,8 @@ class Constants:
         default = self.of(param.default, Scope(scope.path, facts.owner or MODULE), depth=depth + 1)
         passed: dict[Value, None] = {}
         edges = [edge for edge in self._graph.incoming.get(scope, ()) if edge.index >= 0 and not edge.callback]
-        made = self._configs.constructed(facts.in_class, name) if facts.name == "__init__" else ()
-        leaves_out = not edges and not made
+        made, omitted = self._configs.constructed(facts, name)
+        leaves_out = not (edges or made) or omitted
         for value in made:
             literals = self.of(value, scope, depth=depth + 1)
             if literals is None:

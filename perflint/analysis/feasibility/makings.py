@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.options import Options
 from perflint.analysis.feasibility.parameters import own_parameters
+from perflint.analysis.feasibility.unread import Unread
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, SPREAD, CallFacts, ClassFacts, FunctionFacts, Value
@@ -41,6 +42,7 @@ class Makings:
         self._resolver = resolver
         self._options = options
         self._configured = configured
+        self._unread = Unread(resolver)
         self._known: dict[Ref, tuple[Making, ...] | None] = {}
 
     def of(self, cls: Ref) -> tuple[Making, ...]:
@@ -59,6 +61,7 @@ class Makings:
         for scope, _, call in self._options.makings(cls):
             if last_name(call.func) != "replace":
                 fits = all(self._takes(ref, call) for ref in self._resolver.refs(call.func, scope) if ref in family)
+                fits = fits and not self._unread.is_kept(call, scope)
                 conditions = self._facts(scope).conditions_at(call.line, call.column)
                 made.append(Making(scope, conditions if fits else (_NEVER, *conditions)))
         if not made or len(made) > _MOST:

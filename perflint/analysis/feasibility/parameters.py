@@ -192,13 +192,24 @@ class Passing:
         spreads = any(key == SPREAD for key, _ in call.keywords)
         if place is not None:
             if spreads and not place < place_of_rest(call, caller) < len(call.args):
-                return _UNSEEN
+                return _LEFT_OUT if self._is_named_elsewhere(edge.callee, name) else _UNSEEN
             if place < len(call.args):
                 return self._written(caller, edge.index, str(place), call.args[place])
         spread = [value for key, value in call.keywords if key == ""]
         if not spread:
             return _LEFT_OUT
         return self._spread(spread[0], caller, _default(facts, name), name) if len(spread) == 1 else _UNSEEN
+
+    def _is_named_elsewhere(self, callee: Scope, name: str) -> bool:
+        """Whether a call gives an argument its name beside what it spreads, which then holds it nowhere: the same is
+        spread, `model(*batch, train=False)`, where it is left out.
+        """
+        for edge in self.callers(callee):
+            call = self.facts(edge.caller).calls[edge.index] if edge.index >= 0 else None
+            keys = [key for key, _ in call.keywords] if call is not None else []
+            if name in keys and SPREAD in keys:
+                return True
+        return False
 
     def _spread(self, mapping: Value, caller: FunctionFacts, default: Value, name: str) -> Passed:
         """What `**mapping` passes for a parameter: an entry of a dict that is written down, or what the caller takes as

@@ -116,11 +116,18 @@ class Ways:
         modes = {mode for _, mode, _ in switches} or {""}
         if len(modes) > 1:
             modes = _modes_at(line, way.loop, facts, switches)
-        if loop.role == "batches":
+        trains = loop.role == "train" or (loop.role == "batches" and self._steps_inside(way, facts))
+        if loop.role == "batches" and not trains:
             return World.EVALUATING if modes == {"eval"} else World.ANY
         # A teacher beside what is trained runs without gradients, in the mode that it has got elsewhere.
         is_teacher = bool(way.calls) and grad_switch(facts, way.calls[-1].context) == "no_grad"
-        return World.TRAINING if loop.role == "train" and modes == {"train"} and not is_teacher else World.ANY
+        return World.TRAINING if trains and modes == {"train"} and not is_teacher else World.ANY
+
+    def _steps_inside(self, way: Way, facts: FunctionFacts) -> bool:
+        """Whether what a way begins with stands in a loop that takes steps, inside of the one that gives batches."""
+        loops = facts.loops_around(way.calls[-1].context) if way.calls else ()
+        known = (self._heat.roots.loops.get((way.start, loop)) for loop in loops)
+        return any(loop is not None and loop.role == "train" for loop in known)
 
     def _is_told_otherwise(self, root: FunctionRoot) -> bool:
         """Whether calls that are seen say how a function is run, and not what its users may do: of a program without

@@ -223,7 +223,7 @@ class Values:
         callers = self.passing.callers(scope)
         if len(callers) > _MOST_CALLERS:
             return TOP
-        is_unseen = not callers or self.passing.is_called_unseen(scope)
+        is_unseen = not callers or self.passing.is_called_unseen(scope) or self.configs.make(facts)
         if not callers and param.default is not None and self._makers.never_pass(scope, facts, name):
             return self._default(param, scope, facts, world)
         found = self._unseen(param, scope, facts, world) if is_unseen else BOTTOM
@@ -248,19 +248,20 @@ class Values:
         return self._default(param, scope, facts, world) if passed.left_out else TOP
 
     def _default(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
-        option = self.options.decorated(facts, param.name)
+        option = self.options.decorated(facts, param.name) or typer_default(param.default)
         if option is not None:
             return TOP if world is not World.BY_DEFAULT else switched(self.of(option, Scope(scope.path, MODULE), world))
         if param.default is None:
             return TOP
-        option = typer_default(param.default)
-        if option is not None:
-            return TOP if world is not World.BY_DEFAULT else switched(self.of(option, Scope(scope.path, MODULE), world))
         return self.of(param.default, Scope(scope.path, facts.owner or MODULE), world)
 
     def _unseen(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
         """What a parameter is where nobody sees the call."""
-        return TOP if world is not World.BY_DEFAULT else switched(self._default(param, scope, facts, world))
+        if world is not World.BY_DEFAULT:
+            return TOP
+        made, leaves_out = self.configs.constructed(facts, param.name.lstrip("="))
+        found = self._default(param, scope, facts, world) if leaves_out or not made else BOTTOM
+        return switched(joined([found, *(TOP if value is None else self.of(value, scope, world) for value in made)]))
 
     # Attributes.
 
