@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.feasibility.made_there import MadeThere
 from perflint.analysis.feasibility.makings import Making, Makings
 from perflint.analysis.feasibility.one_object import OneObject
 from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
@@ -57,6 +58,7 @@ class Paths:
         self._makings = makings
         self._raising = values.raising
         self._one_object = OneObject(values.resolver)
+        self._made_there = MadeThere(values.resolver, makings)
         self._unmade: dict[tuple[Ref, World], Blocked | None] = {}
 
     def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat, place: Place) -> Feasibility:
@@ -186,6 +188,9 @@ class Paths:
                 for test, truth in needed:
                     if self._values.of(test, where, world, frame).truth is (not truth):
                         return test, truth, where, frame
+        for edge in calls:
+            if (blocked := self._held_by_none(edge, world)) is not None:
+                return blocked
         owners = dict.fromkeys(filter(None, map(self._object_of, (scope, *(edge.caller for edge in calls)))))
         return next((blocked for cls in owners if (blocked := self._without(cls, world)) is not None), None)
 
@@ -204,6 +209,13 @@ class Paths:
             self._unmade[key] = None  # what only objects of the class make is no beginning
             self._unmade[key] = self._why_unmade(cls, world)
         return self._unmade[key]
+
+    def _held_by_none(self, edge: Edge, world: World) -> Blocked | None:
+        """The first condition that keeps the program from making what a call has for its object."""
+        owner = self._object_of(edge.callee)
+        made = self._made_there.of(edge, owner) if owner is not None else ()
+        blocked = [self._fails(making, world) for making in made]
+        return blocked[0] if blocked and None not in blocked else None
 
     def _why_unmade(self, cls: Ref, world: World) -> Blocked | None:
         first = None
