@@ -27,6 +27,8 @@ def advice_for_copy(copy: Copy, ctx: Context) -> str:
     if (cast := cast_of_batch(copy, ctx)) is not None:
         return f"Cast `{cast}` in the dataset, or on the device after the copy: what a cast makes is not pinned."
     text = ctx.text(copy.call)
+    if callee_name(copy.call) == "type_as":  # takes no option, as `to` does
+        text = f"{ctx.text(copy.moved)}.to({ctx.text(copy.call.args[0])})"
     call = f"{text[:-1]}non_blocking=True)" if text.endswith("()") else f"{text[:-1].rstrip(', ')}, non_blocking=True)"
     if is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
         return f"Write `{call}`, with `pin_memory=True` in the loader."

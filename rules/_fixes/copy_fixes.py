@@ -43,11 +43,16 @@ def without_waiting(copy: Copy, ctx: Context) -> Fix | None:
     """`non_blocking=True`: safe where that is proven. It does nothing for what a cast has made on the host."""
     if cast_of_batch(copy, ctx) is not None:
         return None
-    reason = why_unsafe(copy, ctx)
+    reason, edit = why_unsafe(copy, ctx), ctx.edit.set_keyword(copy.call, "non_blocking", "True")
+    if callee_name(copy.call) == "type_as":  # takes no option, as `to` does
+        if ctx.edit.would_lose_comment(copy.call):
+            return None
+        like = ctx.tree.text(copy.call.args[0])
+        edit = ctx.edit.replace(copy.call, f"{ctx.tree.text(copy.moved)}.to({like}, non_blocking=True)")
     return Fix(
         "Copy without blocking",
         Applicability.UNSAFE if reason else Applicability.SAFE,
-        (ctx.edit.set_keyword(copy.call, "non_blocking", "True"),),
+        (edit,),
         reason=reason,
         numerics="" if reason else "same bits",
     )

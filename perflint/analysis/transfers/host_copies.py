@@ -25,6 +25,7 @@ from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.host_work import in_forward, region_of
+from perflint.analysis.waits.reads import certainty_on_device
 from perflint.finding import Confidence, Heat
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
 from perflint.torch_model import tensors
@@ -284,6 +285,8 @@ def _destination(call: ast.Call, ctx: FileFacts) -> Device | None:
     result = ctx.kind(call)
     if callee_name(call) == "type_as" and result.is_tensor and result.place is Place.UNKNOWN:
         result = ctx.kind_on_route(call)  # of several callers, the one that makes this hot tells where it goes
+        if not result.on_accelerator and call.args and certainty_on_device(call.args[0], ctx) is not None:
+            return Device.MAYBE
     if not result.on_accelerator:
         return None
     return result.device or Device.MAYBE

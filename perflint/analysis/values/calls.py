@@ -14,6 +14,7 @@ from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.defaults import Defaults
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.keyed_fields import KeyedFields
 from perflint.analysis.values.kind import (
     NAMED_BATCH,
     NEVER,
@@ -61,6 +62,7 @@ class Calls:
         self.parameters = parameters
         self.narrowing = narrowing
         self.defaults = Defaults(inference.tree, inference.eval)
+        self.fields = KeyedFields(inference)
         self._runs: dict[int, Kind] = {}
         self._numbers: dict[object, int] = {}
         self._frames: dict[int, Frame] = {}
@@ -85,7 +87,9 @@ class Calls:
                     return self._taken(base, func.value)
                 made = self.method(base, func.attr, arguments, self._written(node))
                 several = self._one_of_several(func, arguments, frame) if made is UNKNOWN and base.path else None
-                return several or made
+                key = arguments.constant(0) if not made.known and len(arguments) == 1 else None
+                held = self.fields.given_by(base, func.attr, key) if isinstance(key, str) else UNKNOWN
+                return several or (held if held.known else made)
         if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
             name = node.args[1]
             base = self.inference.eval(node.args[0], frame)

@@ -10,6 +10,7 @@ from perflint.analysis.values.appended import Put, with_appended
 from perflint.analysis.values.class_stores import ClassStores
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import UNKNOWN, Device, Kind, Place, Tag, join
+from perflint.analysis.values.object_attributes import ObjectAttributes
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.outside_stores import stored_from_outside
 from perflint.analysis.values.swept_attributes import swept
@@ -34,6 +35,7 @@ class ClassAttributes:
         self._inference = inference
         self._classes = classes
         self._stores = ClassStores(inference)
+        self.of_objects = ObjectAttributes(inference, self._stores)
         #: By method, what it puts into containers.
         self._put: dict[int, Put] = {}
 

@@ -23,6 +23,7 @@ from perflint.analysis.values.kind import (
     mapping,
     same_place,
 )
+from perflint.analysis.values.object_attributes import is_open
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.placing import placed, put_module
@@ -313,8 +314,11 @@ class Classes:
             return Kind(Tag.FUNCTION, qualified=method.name, path=method.path, element=bound and bound.but(items=()))
         other = self.inference.at(owner.path)
         found = other.classes.attributes.here(owner, name) if other is not None else None
-        if found is None:
+        if other is None or found is None:
             return None
+        if base.items and base.tag is Tag.INSTANCE and is_open(found):
+            own = other.classes.attributes.of_objects.of(owner, name, base)
+            found = own if own.known else found
         return placed(self._inside(found, base), base)
 
     @staticmethod

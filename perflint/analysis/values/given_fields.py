@@ -12,8 +12,8 @@ from perflint.analysis.values.kind import Kind, Place, Tag, leaf_place
 from perflint.finding import Confidence
 from perflint.ir.summary import FunctionFacts, Value
 
-#: What is worth to be known of one object: what holds tensors.
-_HOLDING = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.SEQUENCE, Tag.MAPPING, Tag.UNKNOWN)
+#: What is worth to be known of one object: what holds tensors, or gives batches.
+_HOLDING = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.SEQUENCE, Tag.MAPPING, Tag.LOADER, Tag.UNKNOWN)
 #: All that a constructor is given, and how its attributes are reached as a dictionary.
 _LOCALS: Value = ("call", "locals", (), ())
 _ATTRIBUTES: tuple[Value, ...] = ("self.__dict__.update", ("attr", ("call", "vars", ("self",), ()), "update"))
@@ -90,4 +90,4 @@ def _written(facts: FunctionFacts) -> Iterator[Value]:
 
 
 def _place_of(kind: Kind) -> Place:
-    return kind.place if kind.tag is Tag.UNKNOWN else leaf_place(kind)
+    return kind.place if kind.tag in (Tag.UNKNOWN, Tag.LOADER) else leaf_place(kind)

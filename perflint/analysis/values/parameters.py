@@ -121,20 +121,17 @@ class Parameters:
         return self._ordinary(function, definition, cls, is_called=is_called)
 
     def _rest(self, function: FunctionNode, argument: ast.arg, *, is_called: bool) -> Kind:
-        """What `*inputs` of a module's forward holds: tensors, where each known call gives such."""
+        """What `*inputs` of a function holds: tensors, where each known call gives such."""
         annotated, cls = self._annotated(argument), class_around(function, self.inference)
-        if (
-            annotated.known
-            or not is_called
-            or function.name != "forward"
-            or cls is None
-            or not self.classes.is_module(class_ref(cls, self.inference))
-        ):
+        if annotated.known or not is_called:
             return annotated
-        first = len(function.args.posonlyargs) + len(function.args.args) - 1
+        first = len(_ordered(function)) - (cls is not None and not _decorated(function, "staticmethod"))
         given: list[Kind] = []
         scope = Scope(self.inference.path, self.inference.tree.qualname(function))
-        for edge in self.inference.program.callers(scope)[:_MOST_CALLERS]:
+        edges = self.inference.program.callers(scope)
+        if len(edges) > _MOST_CALLERS and function.name != "forward":
+            return UNKNOWN
+        for edge in edges[:_MOST_CALLERS]:
             if edge.stands_in or edge.callback or edge.index < 0:
                 continue
             facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
@@ -143,8 +140,9 @@ class Parameters:
         found = join(given) if given and all(kind.is_tensor for kind in given) else UNKNOWN
         if not found.is_tensor:
             return UNKNOWN
-        placed = found if found.place is not Place.UNKNOWN else found.but(place=Place.MODULE, device=None)
-        return placed.but(fresh=False, rank=None).at_most(Confidence.MEDIUM)
+        if found.place is Place.UNKNOWN and self._forwards.holds(function, cls):
+            found = found.but(place=Place.MODULE, device=None)
+        return found.but(fresh=False, rank=None).at_most(Confidence.MEDIUM)
 
     def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
         """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""
