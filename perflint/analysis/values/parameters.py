@@ -125,24 +125,29 @@ class Parameters:
         annotated, cls = self._annotated(argument), class_around(function, self.inference)
         if annotated.known or not is_called:
             return annotated
-        first = len(_ordered(function)) - (cls is not None and not _decorated(function, "staticmethod"))
-        given: list[Kind] = []
         scope = Scope(self.inference.path, self.inference.tree.qualname(function))
-        edges = self.inference.program.callers(scope)
+        edges = [edge for edge in self.inference.program.callers(scope) if not edge.stands_in]
         if len(edges) > _MOST_CALLERS and function.name != "forward":
             return UNKNOWN
-        for edge in edges[:_MOST_CALLERS]:
-            if edge.stands_in or edge.callback or edge.index < 0:
-                continue
-            facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-            other, places = self.inference.at(edge.caller.path), range(first, len(facts.args))
-            given += [other.parameters.argument_at(edge, "", at) or UNKNOWN for at in places] if other else [UNKNOWN]
+        given = [kind for edge in edges[:_MOST_CALLERS] for kind in self._rest_of(edge, function)]
         found = join(given) if given and all(kind.is_tensor for kind in given) else UNKNOWN
         if not found.is_tensor:
             return UNKNOWN
         if found.place is Place.UNKNOWN and self._forwards.holds(function, cls):
             found = found.but(place=Place.MODULE, device=None)
         return found.but(fresh=False, rank=None).at_most(Confidence.MEDIUM)
+
+    def _rest_of(self, edge: Edge, function: FunctionNode, frame: Frame | None = None) -> list[Kind]:
+        """What one call gives for `*inputs`, one by one."""
+        if edge.callback or edge.index < 0:
+            return []
+        cls = class_around(function, self.inference)
+        first = len(_ordered(function)) - (cls is not None and not _decorated(function, "staticmethod"))
+        facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        other, places = self.inference.at(edge.caller.path), range(first, len(facts.args))
+        if other is None:
+            return [UNKNOWN]
+        return [other.parameters.argument_at(edge, "", at, frame) or UNKNOWN for at in places]
 
     def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
         """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""
@@ -443,8 +448,14 @@ class Parameters:
         args = function.args
         is_method = class_around(function, self.inference) is not None and not _decorated(function, "staticmethod")
         items = {item.arg: item for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)[is_method:]}
+        if args.vararg is not None:
+            items[args.vararg.arg] = args.vararg
 
         def given(item: ast.arg) -> Kind:
+            if item is args.vararg:
+                rest = self._rest_of(edge, function, frame)
+                # `f(*batch)` gives nobody knows how many.
+                return sequence(items=rest) if all(kind.known for kind in rest) else sequence(join(rest))
             found = self.argument(edge, function, item.arg, frame)
             if found is None:
                 value = default_of(function, item.arg)

@@ -147,6 +147,12 @@ def cast_like(receiver: Kind, arguments: Arguments) -> Kind:
         return like  # `self.table = made.type_as(self.table)`: nothing is known of it yet
     if like.tag is Tag.CLASS and like.qualified in tensors.DEVICE_CONSTRUCTORS:
         return moved(receiver, like.device or Device.CUDA, Origin(Provenance.MOVE, "type"))
+    written = arguments.constant(0)
+    if (like.qualified if like.tag is Tag.CLASS else written) in tensors.LEGACY_DTYPES:
+        # These are of the host: what is there is converted, all else is brought down.
+        is_there = receiver.place is Place.HOST
+        made = receiver if is_there else moved(receiver, Device.CPU, Origin(Provenance.MOVE, "type"))
+        return made.but(dtype=dtypes.named(like.qualified or str(written)))
     if like.tag is Tag.STRING and like.device not in (None, Device.GIVEN):
         return moved(receiver, like.device, Origin(Provenance.MOVE, "type"))  # `x.type(y.type())`
     if like.tag is Tag.TENSOR:

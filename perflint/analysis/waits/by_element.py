@@ -26,7 +26,7 @@ _FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
 #: What packed sequences keep on the host, wherever their values are.
 _ALWAYS_ON_HOST = "batch_sizes"
-_WHOLE_ROWS = ("cpu", "to", "tolist")
+_WHOLE_ROWS = ("cpu", "to", "type", "tolist")
 
 
 class TurnRead(NamedTuple):

@@ -25,7 +25,7 @@ from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
-READ_METHODS = ("item", "tolist", "cpu", "to")
+READ_METHODS = ("item", "tolist", "cpu", "to", "type")
 _READ_FUNCTIONS = frozenset(
     name.removeprefix("builtins.")
     for name in tensors.READING_FUNCTIONS
@@ -101,6 +101,8 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
     if name in _SCALER_READS:
         kind = ctx.kind(value)
         return Read(value, kind.certainty) if kind.tag is Tag.SCALER else None
+    if name == "type":
+        return _read_by_type(call, value, ctx)
     if name in ("cpu", "to") and not _may_go_to_host(call, name, ctx):
         return None
     if name not in ("cpu", "to") and (call.args or call.keywords):
@@ -109,7 +111,8 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
     if name == "to" and not _goes_to_host(call, ctx):
         return None
     if name in ("cpu", "to") and is_from(ctx.kind(value).origin, Provenance.METHOD):
-        certainty = None  # it is a tensor, and what is copied down may have been kept there
+        if not ctx.kind_on_route(value).on_accelerator:
+            certainty = None  # it is a tensor, and what is copied down may have been kept there
     if certainty is None and (given := ctx.given_on_route(value)) is not None and is_loss(*given):
         certainty = Confidence.MEDIUM
     if name in ("cpu", "to"):
@@ -132,6 +135,16 @@ def _read_by_method(call: ast.Call, value: ast.expr, name: str, ctx: FileFacts) 
     if certainty is None and is_unknown_in_step(value, kind, ctx, also):
         certainty = Confidence.MEDIUM
     return None if certainty is None else Read(value, certainty)
+
+
+def _read_by_type(call: ast.Call, value: ast.expr, ctx: FileFacts) -> Read | None:
+    """`x.type(torch.FloatTensor)`: that is the type of the host's tensors."""
+    if len(call.args) != 1 or is_from(ctx.kind(value).origin, Provenance.METHOD):
+        return None
+    given = ctx.kind(call.args[0])
+    named = given.qualified if given.tag is Tag.CLASS else getattr(call.args[0], "value", None)
+    certainty = certainty_on_device(value, ctx) if named in tensors.LEGACY_DTYPES else None
+    return None if certainty is None else Read(value, certainty, copies=True)
 
 
 def _is_output(kind: Kind) -> bool:
@@ -286,6 +299,8 @@ def certainty_on_device(node: ast.expr, ctx: FileFacts) -> Confidence | None:
         return found
     # One caller may give it on the host, and the one that makes this hot on the device.
     there = ctx.kind_on_route(node)
+    if kind.is_tensor and there.tag is Tag.UNKNOWN and there.on_accelerator:
+        return Confidence.MEDIUM  # whatever that call moved there is a tensor here
     return min(there.certainty, Confidence.MEDIUM) if there.is_tensor and there.on_accelerator else None
 
 
