@@ -21,7 +21,13 @@ from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.phases.phase import Phase, PhaseOf
 from perflint.analysis.program import Program
 from perflint.analysis.values.dtypes import Dtype
-from perflint.analysis.values.implicit_copies import COPYING_NAMES, copied_data, indices_of, written_element
+from perflint.analysis.values.implicit_copies import (
+    COPYING_NAMES,
+    OVERWRITING,
+    copied_data,
+    indices_of,
+    written_element,
+)
 from perflint.analysis.values.implicit_reads import numbers_in
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -70,6 +76,7 @@ __all__ = [
     "INSTANCE",
     "KEEPING",
     "MODULE",
+    "OVERWRITING",
     "Applicability",
     "Binding",
     "CallFacts",

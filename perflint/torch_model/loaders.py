@@ -7,6 +7,12 @@ from typing import NamedTuple
 
 from perflint.torch_model.names import canonical, last, root, within, words
 
+#: Those that make their batches where `device` says.
+PLACING_LOADERS = frozenset(
+    f"{package}.{name}"
+    for package in ("torchtext.data", "torchtext.legacy.data")
+    for name in ("Iterator", "BucketIterator", "BPTTIterator")
+)
 #: Classes (and functions) whose instances give batches of host tensors.
 LOADERS = (
     words(
@@ -16,8 +22,7 @@ LOADERS = (
         "timm.data.loader.MultiEpochsDataLoader timm.data.MultiEpochsDataLoader litdata.StreamingDataLoader "
         "litdata.streaming.dataloader.StreamingDataLoader streaming.StreamingDataLoader torchdata.DataLoader2 "
         "speechbrain.dataio.dataloader.SaveableDataLoader speechbrain.dataio.dataloader.make_dataloader "
-        "fastai.data.core.DataLoader fastai.data.load.DataLoader torchtext.data.BucketIterator torchtext.data.Iterator "
-        "torchtext.legacy.data.BucketIterator ultralytics.data.build.InfiniteDataLoader "
+        "fastai.data.core.DataLoader fastai.data.load.DataLoader ultralytics.data.build.InfiniteDataLoader "
         "mmengine.runner.Runner.build_dataloader mmdet.datasets.build_dataloader mmcv.runner.build_dataloader "
         "nemo.core.DataLoader ffcv.loader.Loader ffcv.Loader sentence_transformers.datasets.NoDuplicatesDataLoader "
         "monai.data.DataLoader"
@@ -33,6 +38,7 @@ LOADERS = (
         "DataLoader DataListLoader DenseDataLoader ClusterLoader GraphSAINTSampler GraphSAINTNodeSampler "
         "GraphSAINTEdgeSampler GraphSAINTRandomWalkSampler ShaDowKHopSampler RandomNodeSampler",
     )
+    | PLACING_LOADERS
     | within(
         "detectron2.data", "build_detection_train_loader build_detection_test_loader build.build_detection_train_loader"
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, Fix, Provenance, Tag, callee_name, is_from
+from perflint.api import OVERWRITING, Context, Fix, Provenance, Tag, callee_name, is_from
 from perflint.api.invariants import is_number, is_step_constant, single
 from perflint.api.transfers import Copy, DataCopy, What, sized_type
 
-from .copy_fixes import cast_of_batch, copied_without_waiting
+from .copy_fixes import cast_of_batch, copied_without_waiting, overwritten_without_waiting
 from .filled import filled_on_device, filled_text
 
 
@@ -53,6 +53,8 @@ def _is_one_number(copy: DataCopy, ctx: Context) -> bool:
 def fix_for_data(copy: DataCopy, ctx: Context) -> Fix | None:
     if not isinstance(copy.node, ast.Call):
         return None
+    if callee_name(copy.node) == OVERWRITING:
+        return overwritten_without_waiting(copy.node, ctx)
     filled = filled_on_device(copy.node, ctx) if _is_one_number(copy, ctx) else None
     return filled or copied_without_waiting(copy.node, ctx)
 
@@ -66,6 +68,10 @@ def advice_for_data(copy: DataCopy, ctx: Context) -> str:
         )
     if not isinstance(copy.node, ast.Call):
         return "Collect the numbers in a list, and copy them once: `torch.tensor(rows).to(device, non_blocking=True)`."
+    if callee_name(copy.node) == OVERWRITING:
+        from_loader = is_from(ctx.kind(copy.data).origin, Provenance.LOADER, Provenance.NAMED_LOADER)
+        pinned = "with `pin_memory=True` in the loader" if from_loader else "and pin large tensors first"
+        return f"Write `{ctx.text(copy.node)[:-1]}, non_blocking=True)`, {pinned}."
     if _is_one_number(copy, ctx):
         filled = " ".join(filled_text(copy.node, ctx).split())
         return f"Pass the Python number if the operation accepts it, or write `{filled}`."

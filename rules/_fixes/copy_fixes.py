@@ -65,6 +65,11 @@ def moved_without_waiting(node: ast.Call, ctx: Context) -> Fix | None:
     return _unblocked((ctx.edit.set_keyword(node, "non_blocking", "True"),))
 
 
+def overwritten_without_waiting(node: ast.Call, ctx: Context) -> Fix:
+    """`inputs.copy_(batch, non_blocking=True)`"""
+    return _unblocked((ctx.edit.set_keyword(node, "non_blocking", "True"),))
+
+
 def copied_without_waiting(node: ast.Call, ctx: Context) -> Fix | None:
     """`torch.tensor(data).to(device, non_blocking=True)` for `torch.tensor(data, device=device)`."""
     device = keyword(node, "device")

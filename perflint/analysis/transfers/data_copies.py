@@ -12,7 +12,7 @@ from perflint.analysis.invariants.number_sources import round_trip
 from perflint.analysis.phases.generation import beside_generation
 from perflint.analysis.phases.seldom import hands_over, is_empty_case, is_export, is_tried_out
 from perflint.analysis.transfers.host_data import certainty_of_host
-from perflint.analysis.values.implicit_copies import copied_data, indices_of, written_element
+from perflint.analysis.values.implicit_copies import OVERWRITING, copied_data, indices_of, written_element
 from perflint.analysis.values.kind import Place, Tag
 from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.exceptional import is_exceptional
@@ -50,7 +50,19 @@ def copied_at(node: ast.AST, ctx: FileFacts) -> DataCopy | None:
 def _copied(node: ast.AST, ctx: FileFacts) -> DataCopy | None:
     if isinstance(node, ast.Assign):
         return _element(node, ctx) or _part(node, ctx)
-    return _constructed(node, ctx) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call):
+        return None
+    return _overwritten(node, ctx) if callee_name(node) == OVERWRITING else _constructed(node, ctx)
+
+
+def _overwritten(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
+    """`inputs.resize_(batch.shape).copy_(batch)`: what is on the device is overwritten with a tensor of the host."""
+    if not isinstance(call.func, ast.Attribute) or len(call.args) != 1 or call.keywords:
+        return None
+    if isinstance(call.args[0], (ast.Starred, ast.Constant)) or not _is_host_tensor(call.args[0], ctx):
+        return None
+    placed = certainty_on_device(call.func.value, ctx)
+    return None if placed is None else DataCopy(call, call.args[0], min(placed, Confidence.MEDIUM))
 
 
 def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
@@ -79,7 +91,7 @@ def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
 def _is_host_tensor(data: ast.expr, ctx: FileFacts) -> bool:
     """Whether data is a tensor of the host: of several callers the one that makes this hot tells."""
     kind = ctx.kind(data)
-    there = kind if kind.known else ctx.kind_on_route(data)
+    there = kind if kind.place is not Place.UNKNOWN else ctx.kind_on_route(data)
     return there.is_tensor and there.on_host and there.certainty is not Confidence.LOW
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import Kind, Tag, join
-from perflint.analysis.values.library import held_by_module
+from perflint.analysis.values.placing import held_by_module
 from perflint.finding import Confidence
 from perflint.syntax.bindings import key_of
 from perflint.syntax.tree import FunctionNode

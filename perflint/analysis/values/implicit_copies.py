@@ -11,7 +11,12 @@ from perflint.torch_model import tensors
 _LIKE_RECEIVER = frozenset({"new_tensor"})
 #: Of one number these queue a kernel that fills.
 _FILLED = frozenset({"torch.scalar_tensor"})
-COPYING_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.COPYING_CONSTRUCTORS - _FILLED) | _LIKE_RECEIVER
+#: The method that writes a tensor over another one, wherever each is.
+OVERWRITING = "copy_"
+COPYING_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.COPYING_CONSTRUCTORS - _FILLED) | {
+    *_LIKE_RECEIVER,
+    OVERWRITING,
+}
 
 
 def copied_data(call: ast.Call, dotted: str) -> ast.expr | None:

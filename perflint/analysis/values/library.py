@@ -25,6 +25,7 @@ from perflint.analysis.values.kind import (
 )
 from perflint.analysis.values.operations import iterate, part_of, rank_of
 from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.placing import held_by_module
 from perflint.analysis.values.ranks import broadcast
 from perflint.analysis.values.scattering import handed_back
 from perflint.finding import Confidence
@@ -367,6 +368,8 @@ def _handed_in_a_tuple(name: str, arguments: Arguments) -> Kind:
 def _data(name: str, arguments: Arguments) -> Kind | None:
     if loaders.is_loader(name):
         return loader(name, arguments)
+    if last(name) == "splits" and name[: -len(".splits")] in loaders.PLACING_LOADERS:
+        return sequence(loader(name[: -len(".splits")], arguments))  # one for each part of the data
     if name == "torch.utils.data.random_split":
         inner = arguments.at(0)
         return sequence(inner if inner is not None and inner.known else Kind(Tag.DATASET, qualified=name))
@@ -383,6 +386,8 @@ def loader(name: str, arguments: Arguments) -> Kind:
     asked = arguments.at(-1, "pin_memory") if arguments.has("pin_memory") else None
     page_locked = pinned is True or (asked is not None and "pin_memory" not in arguments.constants)
     place, device = (Place.TARGET, Device.MAYBE) if loaders.is_device_loader(name) else (Place.HOST, None)
+    if name in loaders.PLACING_LOADERS and arguments.has("device"):
+        place, device = _told_place(arguments)
     origin = Origin(Provenance.LOADER, last(name))
     batch = Kind(Tag.BATCH, place, device=device, pinned=page_locked, certainty=Confidence.MEDIUM, origin=origin)
     dataset = arguments.at(0, "dataset")
@@ -390,6 +395,15 @@ def loader(name: str, arguments: Arguments) -> Kind:
     if dataset is not None and dataset.tag is Tag.DATASET and dataset.element is not None and plain:
         batch = collated(dataset.element, batch)
     return Kind(Tag.LOADER, place, element=batch, pinned=page_locked, qualified=canonical(name), origin=origin)
+
+
+def _told_place(arguments: Arguments) -> tuple[Place, Device | None]:
+    """Where batches are made by `device=`. A number may be that of a device, or -1, as torchtext once had it."""
+    given = arguments.at(-1, "device")
+    if given is None or given.tag is Tag.NONE:
+        return Place.HOST, None
+    device = transfers.device_of(given)
+    return (Place.UNKNOWN, None) if given.tag is Tag.NUMBER else (device.place, device)
 
 
 def collated(sample: Kind, batch: Kind) -> Kind:
@@ -441,13 +455,6 @@ def _held(arguments: Arguments) -> Kind | None:
     if given is None or given.tag not in (Tag.SEQUENCE, Tag.MAPPING) or given.element is None:
         return None
     return held_by_module(given.element)
-
-
-def held_by_module(held: Kind) -> Kind:
-    """A module or a parameter that a container of such holds: it is wherever the container is put."""
-    if held.tag is Tag.TENSOR:
-        return held.but(place=Place.MODULE, device=None, fresh=False, origin=Origin(Provenance.PARAMETER))
-    return held.but(place=Place.MODULE) if held.tag is Tag.MODULE and held.place is Place.UNKNOWN else held
 
 
 def _training(name: str, arguments: Arguments) -> Kind | None:

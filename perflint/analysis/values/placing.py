@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.values.kind import NEVER, Device, Kind, Place, Tag, leaf_place
+from perflint.analysis.values.origin import Origin, Provenance
 
 
 def placed(kind: Kind, base: Kind) -> Kind:
@@ -24,3 +25,10 @@ def put_module(kind: Kind, place: Place, device: Device | None) -> Kind:
     if kind.items:
         changes["items"] = tuple((key, put_module(item, place, device)) for key, item in kind.items)
     return kind.but(**changes) if changes else kind
+
+
+def held_by_module(held: Kind) -> Kind:
+    """A module or a parameter that a container of such holds: it is wherever the container is put."""
+    if held.tag is Tag.TENSOR:
+        return held.but(place=Place.MODULE, device=None, fresh=False, origin=Origin(Provenance.PARAMETER))
+    return held.but(place=Place.MODULE) if held.tag is Tag.MODULE and held.place is Place.UNKNOWN else held

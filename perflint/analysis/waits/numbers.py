@@ -347,11 +347,16 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
 
 
 def _is_field_of_tensors(field: ast.expr, ctx: FileFacts) -> bool:
-    """`batch.sizes` of a batch of the program's own making that was moved, where the program stores a tensor there."""
+    """`self.lengths` that a method has moved, and `batch.sizes` of a moved batch of the program's own making, where the
+    program stores a tensor there.
+    """
     if not isinstance(field, ast.Attribute) or not isinstance(field.value, ast.Name):
         return False
-    batch = ctx.kind(field.value)
-    return batch.tag is Tag.BATCH and batch.on_accelerator and ends_as_tensor(field.attr, ctx.inference)
+    owner = ctx.kind(field.value)
+    if owner.tag in (Tag.INSTANCE, Tag.MODULE) and owner.path:
+        held = ctx.kind(field)
+        return held.is_tensor and held.on_accelerator
+    return owner.tag is Tag.BATCH and owner.on_accelerator and ends_as_tensor(field.attr, ctx.inference)
 
 
 def _may_hold_tensor(made: Definition, ctx: FileFacts, links: int) -> bool:
