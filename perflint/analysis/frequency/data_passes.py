@@ -13,7 +13,8 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.generators import Feeding
 from perflint.analysis.evidence import is_literal, last_name
 from perflint.analysis.frequency.sources import behind, last_of_call, parts_of
-from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
+from perflint.analysis.frequency.varied_inputs import VariedInputs
+from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import iterated
 from perflint.analysis.naming.data import GIVES_FRAMES, READS_SAMPLE
@@ -23,6 +24,8 @@ from perflint.torch_model.names import canonical
 
 #: How many names lead to a list that is written out.
 _DEEPEST = 4
+#: What reads the next frame of a camera or a video, with nothing given.
+_READS_FRAME = frozenset("read read_frame get_frame next_frame grab retrieve wait_for_frames".split())
 #: What takes data to the device.
 _MOVING = frozenset({"to", "cuda", "to_device"})
 #: Data sets of libraries.
@@ -36,6 +39,7 @@ class DataPasses:
         self._resolver = resolver
         self._graph = graph
         self._feeding = Feeding(resolver)
+        self._inputs = VariedInputs(resolver)
 
     def is_pass(
         self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts], *, is_reached: bool
@@ -47,22 +51,66 @@ class DataPasses:
         if self._is_written_out(loop, scope):
             return False
         turning = _Turning(loop, facts, is_reached=is_reached)
-        return any(self._takes_data(call, scope, facts, index, turning) for call in calls)
+        if any(self._takes_data(call, scope, facts, index, turning) for call in calls):
+            return True
+        return not is_reached and loop.kind == "while" and _reads_frame(facts, index)
+
+    def is_varied(self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts]) -> bool:
+        """Whether a loop runs a model on what it binds, wherever that comes from."""
+        loop = facts.loops[index]
+        if self._is_written_out(loop, scope) or any(map(self._yields_few, self._feeding.sources(loop.iterable, scope))):
+            return False
+        return any(
+            self._inputs.is_varied(call, _given(call, facts, index), scope, facts, loop)
+            for call in calls
+            if scope in self._started or _steps_by(loop.iterable) or _without_gradients(facts, call.context)
+        )
+
+    def _yields_few(self, generator: Scope) -> bool:
+        """Whether a generator gives what is written out in it, or the sides of one thing."""
+        facts = self._facts(generator)
+        loops = [facts.innermost_loop(context) for _, context in facts.yields]
+        values = [value[2] for value, _ in facts.yields if isinstance(value, tuple) and value[:2] == ("each", None)]
+        return all(
+            is_literal(loop.iterable) or self._inputs.is_example(loop.iterable, generator)
+            for loop in (facts.loops[index] for index in loops if index is not None)
+        ) and all(is_literal(value) or (isinstance(value, tuple) and value[0] == "const") for value in values)
+
+    @cached_property
+    def _started(self) -> frozenset[Scope]:
+        """What a program of the project is sure to come to: other functions are run by nobody knows whom."""
+        found = {Scope(path, MODULE) for path in self._resolver.summaries if path not in self._resolver.tests}
+        waiting = list(found)
+        while waiting:
+            for edge in self._graph.outgoing.get(waiting.pop(), ()):
+                if edge.confidence is Confidence.HIGH and edge.callee not in found:
+                    found.add(edge.callee)
+                    waiting.append(edge.callee)
+        return frozenset(found)
 
     def _is_written_out(self, loop: LoopFacts, scope: Scope) -> bool:
         """Whether a loop goes over a list that stands in the program, by whatever name: some prompts, some scales."""
         name = iterated(loop.iterable)
         if not name:
-            return False
-        if name == loop.iterable and any(map(is_literal, self._facts(scope).binds.get(name, ()))):
+            return last_of_call(loop.iterable) != "" and self._is_list(loop.iterable, scope, _DEEPEST)
+        made = self._facts(scope).binds.get(name, ()) if name == loop.iterable else ()
+        if any(is_literal(value) and value[1] for value in made):  # what is empty at first is filled
             return True
         return self._is_list(name, scope, _DEEPEST)
 
     def _is_list(self, value: Value, scope: Scope, depth: int) -> bool:
-        if not isinstance(value, str) or depth == 0:
+        if depth == 0:
+            return False
+        if isinstance(value, tuple) and value[0] == "call":
+            made = [Scope(ref.path, ref.name) for ref in self._resolver.refs(value[1], scope) if ref.kind == FUNCTION]
+            returned = [(item, where) for where in made for item in self._facts(where).returns]
+            return bool(returned) and all(self._is_list(item, where, depth - 1) for item, where in returned)
+        if not isinstance(value, str):
             return is_literal(value) and bool(value[1])
-        made = self._resolver.written.definitions(value, scope)
-        return bool(made) and all(self._is_list(item, where, depth - 1) for item, where in made)
+        definitions = self._resolver.written.definitions(value, scope)
+        if "." not in value and any(map(_is_empty, (item for item, _ in definitions))):
+            return all(_is_empty(item) for item, _ in definitions) and not _is_filled(value, self._facts(scope))
+        return bool(definitions) and all(self._is_list(item, where, depth - 1) for item, where in definitions)
 
     def _takes_data(self, call: CallFacts, scope: Scope, facts: FunctionFacts, index: int, turning: _Turning) -> bool:
         if turning.targets and call.args and call.args[0] in turning.targets:
@@ -193,6 +241,34 @@ def _given(call: CallFacts, facts: FunctionFacts, index: int) -> list[Value]:
                 if index in facts.loops_around(other.context) and not last_name(other.func).startswith("load"):
                     found += [*other.args, *(value for _, value in other.keywords)]
     return found
+
+
+def _is_empty(value: Value) -> bool:
+    return value in (("seq", ()), ("map", ()), ("call", "list", (), ()), ("call", "dict", (), ()))
+
+
+def _is_filled(name: str, facts: FunctionFacts) -> bool:
+    """Whether a loop, or a function that it is given to, may put into what a name holds."""
+    if any(target == name for target, _ in facts.mixed) or any(container == name for container, _ in facts.stores):
+        return True
+    return any(name in call.args or any(value == name for _, value in call.keywords) for call in facts.calls)
+
+
+def _reads_frame(facts: FunctionFacts, index: int) -> bool:
+    """Whether an iteration reads the next frame of a camera, which needs not be told which: `cap.read()`."""
+    return any(
+        last_name(call.func) in _READS_FRAME and not call.args and index in facts.loops_around(call.context)
+        for call in facts.calls
+    )
+
+
+def _steps_by(value: Value) -> bool:
+    """`range(0, count, size)`, whatever counts or shows it: so is nothing gone through but in pieces."""
+    while isinstance(value, tuple) and value[0] == "call" and value[2]:
+        if value[1] == "range":
+            return len(value[2]) == 3
+        value = value[2][0]
+    return False
 
 
 def _lengths(value: Value) -> Iterator[str]:

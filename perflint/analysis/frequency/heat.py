@@ -207,7 +207,7 @@ class HeatMap:
             if item.kind == "loop":
                 loop = self.roots.loops.get((scope, int(item.detail)))
                 if loop is not None and loop.heat >= Heat.STEP:
-                    if (scope, int(item.detail)) in self.roots.repeating:
+                    if (scope, int(item.detail)) in self.roots.repeating.loops:
                         return _REPEATS
                     return _TRAINS if loop.role == _TRAIN else _OTHER
             context = item.parent
@@ -232,9 +232,11 @@ class HeatMap:
 
     def _contexts_of(self, scope: Scope, facts: FunctionFacts, base: Heat) -> list[Heat]:
         heats: list[Heat] = []
-        for context in facts.contexts:
+        for place, context in enumerate(facts.contexts):
             outer = heats[context.parent] if context.parent >= 0 else base
-            if context.kind == "loop":
+            if (scope, place) in self.roots.repeating.periods:
+                heats.append(outer)
+            elif context.kind == "loop":
                 loop = self.roots.loops.get((scope, int(context.detail)))
                 if loop is not None and not _is_part_of_rare(facts, context.parent, heats, loop.heat):
                     heats.append(max(outer, loop.heat))

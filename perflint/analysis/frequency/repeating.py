@@ -6,6 +6,7 @@ They are told by what an iteration does, from the edges and bindings of the func
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
@@ -31,14 +32,26 @@ _DECODES = LoopHeat(Heat.STEP, "decode", Confidence.MEDIUM)
 _ROLLS = LoopHeat(Heat.STEP, "decode", Confidence.HIGH)
 _SERVES = LoopHeat(Heat.STEP, "texts", Confidence.MEDIUM)
 _PASSES = LoopHeat(Heat.STEP, "batches", Confidence.MEDIUM)
+#: Of loops that run a model on another input each time, which nothing shows to be data.
+_VARIES = LoopHeat(Heat.STEP, "batches", Confidence.MEDIUM)
+
+
+class Repeating(NamedTuple):
+    """The `loops` that were found, and the `periods`: tests in them by which all of a loop's work is done on every n-th
+    iteration alone, as contexts of their functions.
+    """
+
+    loops: frozenset[tuple[Scope, int]] = frozenset()
+    periods: frozenset[tuple[Scope, int]] = frozenset()
 
 
 def mark_repeating(
     loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope], roots: Iterable[Scope]
-) -> frozenset[tuple[Scope, int]]:
+) -> Repeating:
     """Add the loops of the program that run a model again and again, and are not known to be anything else. Those in
     what the `roots` of hot code call are a part of that, but for passes over data. Returned are those that were added.
     """
+    periods: dict[tuple[Scope, int], set[int]] = {}
     running = _running(loops, resolver, graph, training)
     reached = _reached(loops, graph, roots, resolver)
     passes = DataPasses(resolver, graph)
@@ -62,12 +75,34 @@ def mark_repeating(
                 if heat is None and not _is_short(loop):
                     is_pass = passes.is_pass(scope, facts, index, calls, is_reached=is_reached)
                     heat = _PASSES if is_pass else None
+                    if not is_pass and not is_reached and passes.is_varied(scope, facts, index, calls):
+                        heat = _VARIES
                 if heat is not None:
                     found[scope, index] = heat
+                    periods[scope, index] = _periods(facts, index, calls)
     for key in _around_passes(found, running, resolver, graph):
         del found[key]
+    for key in _around_steps(found, loops, resolver, graph):
+        del found[key]
     loops.update(found)
-    return frozenset(found)
+    kept = [(scope, context) for (scope, index) in found for context in periods.get((scope, index), ())]
+    return Repeating(frozenset(found), frozenset(kept))
+
+
+def _periods(facts: FunctionFacts, index: int, calls: list[CallFacts]) -> set[int]:
+    """The periodic tests between a loop and all of the calls that run a model in it: it takes every n-th frame."""
+    found: list[set[int]] = []
+    for call in calls:
+        guards: set[int] = set()
+        context = call.context
+        while context >= 0 and not (
+            facts.contexts[context].kind == "loop" and int(facts.contexts[context].detail) == index
+        ):
+            if facts.contexts[context].kind == "guard" and facts.contexts[context].detail == PERIODIC:
+                guards.add(context)
+            context = facts.contexts[context].parent
+        found.append(guards)
+    return set.intersection(*found) if found else set()
 
 
 def _around_passes(loops: Loops, running: set[Scope], resolver: Resolver, graph: CallGraph) -> list[tuple[Scope, int]]:
@@ -89,6 +124,39 @@ def _around_passes(loops: Loops, running: set[Scope], resolver: Resolver, graph:
         if runs and all(callee in whole and callee != scope for callee in runs):
             found.append((scope, index))
     return found
+
+
+def _around_steps(found: Loops, loops: Loops, resolver: Resolver, graph: CallGraph) -> list[tuple[Scope, int]]:
+    """Those of the `found` loops over what nothing shows to be data whose iterations hold a loop of steps: a sweep over
+    settings, of which each evaluates a model, or over texts, of which each is continued token by token.
+    """
+    marked = [key for key, heat in (*loops.items(), *found.items()) if heat.heat >= Heat.STEP]
+    holding = {scope for scope, _ in marked}
+    waiting = list(holding)
+    while waiting:
+        for edge in graph.incoming.get(waiting.pop(), ()):
+            if edge.confidence is Confidence.HIGH and not edge.callback and edge.caller not in holding:
+                if edge.caller.function != MODULE:
+                    holding.add(edge.caller)
+                    waiting.append(edge.caller)
+    around = {(scope, outer) for scope, index in marked for outer in _outer(_facts(scope, resolver), index)}
+    return [
+        (scope, index)
+        for (scope, index), heat in found.items()
+        if heat is _VARIES
+        and (
+            (scope, index) in around
+            or any(
+                edge.callee in holding and edge.callee != scope
+                for edge in graph.outgoing.get(scope, ())
+                if edge.confidence is Confidence.HIGH and index in _facts(scope, resolver).loops_around(edge.context)
+            )
+        )
+    ]
+
+
+def _facts(scope: Scope, resolver: Resolver) -> FunctionFacts:
+    return resolver.summaries[scope.path].functions[scope.function]
 
 
 def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver) -> set[Scope]:
@@ -154,6 +222,10 @@ def _running(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[S
         and resolver.hierarchy.is_module(Ref(CLASS, scope.path, facts.in_class))
         and (facts.name == "forward" or _runs_layer(scope, facts, resolver))
     }
+    for scope, facts in resolver.nesting.functions:
+        if scope.function != MODULE and scope not in found and scope not in holding and scope not in training:
+            if any(call.args and _is_network(call, scope, graph) for call in facts.calls):
+                found.add(scope)
     waiting = list(found)
     while waiting:
         for edge in graph.incoming.get(waiting.pop(), ()):
@@ -191,13 +263,20 @@ def _model_calls(
     runs = {edge.index for edge in edges if edge.callee in running}
     resolved = {edge.index for edge in edges}
     for number, call in enumerate(facts.calls):
-        index = facts.innermost_loop(call.context)
-        if index is None or facts.loops[index].kind == "comprehension":
+        index = _loop_of(facts, call.context)
+        if index is None:
             continue
         if number not in runs and (number in resolved or not call.args or not _is_network(call, scope, graph)):
             continue
         if not _is_of_loop(call, facts):
             yield index, call
+
+
+def _loop_of(facts: FunctionFacts, context: int) -> int | None:
+    """The innermost loop around a context of which an iteration is more than one of a few in each of another loop."""
+    around = facts.loops_around(context)
+    long = [index for index in around if facts.loops[index].kind != "comprehension"]
+    return next((index for index in long if not _is_short(facts.loops[index])), long[0] if long else None)
 
 
 def _is_network(call: CallFacts, scope: Scope, graph: CallGraph) -> bool:

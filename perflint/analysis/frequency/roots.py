@@ -41,7 +41,7 @@ from perflint.analysis.frequency.library import Library
 from perflint.analysis.frequency.overriding_steps import overriding_steps
 from perflint.analysis.frequency.public import public_functions
 from perflint.analysis.frequency.refined_inputs import refines_input
-from perflint.analysis.frequency.repeating import mark_repeating
+from perflint.analysis.frequency.repeating import Repeating, mark_repeating
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import opens_stream
@@ -115,8 +115,8 @@ class RootFinder:
         #: for each pass, however often they seem to be called.
         self.whole_passes: set[Scope] = set()
         self.loops: dict[tuple[Scope, int], LoopHeat] = {}
-        #: Of the loops, those that run a model on its own output or on requests.
-        self.repeating: frozenset[tuple[Scope, int]] = frozenset()
+        #: Of the loops, those that run a model on its own output, on requests or on data.
+        self.repeating = Repeating()
         #: Files that hand batches to workers elsewhere.
         self.drivers: frozenset[str] = frozenset()
         self.library = Library(resolver, graph, self.loops, configured)

@@ -79,3 +79,7 @@ OF_TRANSFORMERS = pattern(r"\b(?:transformers|batch_decode|skip_special_tokens)\
 OF_TPUS = pattern(r"\b(?:TPUs?|cloud-tpu-client)\b")
 #: Ends of the names of files that are no text for people.
 FILE_ENDING = pattern(r"\.(jpe?g|png|gif|wav|flac|mp4|npy|npz|pt|pth|safetensors|json|txt|csv)$")
+#: What a function is told how to work, not what it works on.
+OPTION = pattern(
+    r"^(?:args?|opts?|options?|cfg|config|conf|hparams?|hps?|params?|settings|device)$|_(?:cfg|config|device)$"
+)
