@@ -37,6 +37,7 @@ from perflint.api.transfers import (
     made_before,
 )
 from perflint.api.waits import (
+    answers_on_host,
     costs_little,
     emptied_by,
     finds_little,
@@ -94,6 +95,8 @@ class BlockingTransfer(Rule):
     - Batches that Lightning, Trainer or accelerate move.
     - Data other than a loader's batch behind a wait of the same step that stays.
     - Batches of an evaluation whose every step ends by reading its results, other than to collect them.
+    - Passes that train nothing and that a program takes once.
+    - What a function that answers on the host, with an action or an array, copies at its beginning.
     - Inputs and results of steps that generate text or query a server.
     - Calls whose receiver may be of a project class with its own `to` or `cuda` that does not accept the option.
 
@@ -159,6 +162,8 @@ class BlockingTransfer(Rule):
         if emptied is not None and not is_kept and not (trains and waits_later(emptied, copy.node, ctx)):
             return  # a few numbers, which nobody waits for
         if not trains and (waits_in_any_case(copy.node, ctx) or in_host_search(copy.node, ctx)):
+            return
+        if answers_on_host(copy.node, ctx):
             return
         yield self.finding(
             node,

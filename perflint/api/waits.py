@@ -24,6 +24,7 @@ from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.graph_sizes import sparing
 from perflint.analysis.waits.guarded import GuardedUse, rare_branch, used_under_guard
 from perflint.analysis.waits.handed_over import hand_over_after, reads_events_after
+from perflint.analysis.waits.host_answers import answers_on_host
 from perflint.analysis.waits.host_search import in_host_search
 from perflint.analysis.waits.host_work import in_forward, in_step, region_of, works_on_host
 from perflint.analysis.waits.kept_results import is_beside_generation, is_kept_until_end
@@ -91,6 +92,7 @@ __all__ = [
     "Read",
     "TurnRead",
     "Use",
+    "answers_on_host",
     "certainty_asked",
     "certainty_of_text",
     "certainty_on_device",
