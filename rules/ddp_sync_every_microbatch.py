@@ -17,6 +17,7 @@ from perflint.api.processes import (
     no_sync_around_backward_only,
     step_of_caller,
     trains_under_ddp,
+    turns_once_as_a_rule,
 )
 from perflint.api.words import short_call
 
@@ -103,6 +104,8 @@ class DdpSyncEveryMicrobatch(Rule):
         certainty = callers_train_under_ddp(node, ctx) if step is None else trains_under_ddp(ctx)
         if certainty is None or minds_reductions(call, ctx) or clips_each_time(call, ctx):
             return
+        if any(turns_once_as_a_rule(loop, ctx) for loop in ctx.loops(call)[:1]):
+            return  # most steps have one micro-batch
         single = step is not None and has_one_by_default(step, ctx)
         yield self.finding(
             call,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perflint.analysis.frequency.accumulated_elsewhere import gathered_before, step_of_caller
 from perflint.analysis.frequency.accumulation import clips_each_time, gathers_for, has_one_by_default
+from perflint.analysis.frequency.chance_turns import turns_once_as_a_rule
 from perflint.analysis.frequency.collectives import COLLECTIVES, is_collective, loop_over_values, row_of_collectives
 from perflint.analysis.gradients.data_parallel import (
     copies_module,
@@ -40,4 +41,5 @@ __all__ = [
     "step_of_caller",
     "trains_under_ddp",
     "trains_wrapped",
+    "turns_once_as_a_rule",
 ]
