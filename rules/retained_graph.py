@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, has_unpacking, is_constant, keyword
-from perflint.api.gradients import walks_back_elsewhere
+from perflint.api.gradients import runs_frozen_part, walks_back_elsewhere
 from perflint.api.loops import carries_names, is_assigned_in
 
 
@@ -67,6 +67,7 @@ class RetainedGraph(Rule):
             ctx,
             f"`{ctx.text(node)}` keeps the saved activations for a second backward pass that never runs.",
             advice=f"Write `{ctx.text(node.func)}()`.",
+            impact=Impact.LOW if runs_frozen_part(loops[0], ctx) else Impact.MEDIUM,
         )
 
 

@@ -34,6 +34,7 @@ from perflint.analysis.gradients.forwards import (
     is_given_counts,
     is_method_of_values,
 )
+from perflint.analysis.gradients.frozen_parts import runs_frozen_part
 from perflint.analysis.gradients.fused import cannot_be_fused, is_over_few_tensors
 from perflint.analysis.gradients.helper_forwards import (
     Behind,
@@ -187,6 +188,7 @@ __all__ = [
     "run_by_helper",
     "runs_between",
     "runs_every_turn",
+    "runs_frozen_part",
     "runs_network",
     "shown_as_text",
     "single_operation",
