@@ -8,6 +8,7 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.ways_in import ways_in
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.glanced import is_glanced_at
 from perflint.analysis.loading.loaders import purpose
 from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from perflint.analysis.loading.reaching import is_of_batch, moves_indices
@@ -24,6 +25,8 @@ _PREPARERS = ("prepare", "prepare_data_loader", "setup_dataloaders", "LightningM
 
 def is_copied(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether its batches go to the device again and again: in the loops over it, where these are in sight."""
+    if is_glanced_at(call, ctx):
+        return False
     loops = runs(call, ctx)
     if not loops:
         if ctx.program.never_runs(ctx.scope(call)) or _is_gathered(call, ctx):

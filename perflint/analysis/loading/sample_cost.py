@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.glanced import is_glanced_at
 from perflint.analysis.loading.handed_samples import asked_data_sets
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
@@ -48,7 +49,11 @@ def work_of_item(dataset: ast.expr, ctx: FileFacts) -> Work:
 
 
 def needs_workers(call: ast.Call, ctx: FileFacts) -> bool:
-    """Whether making a batch is known to be work: for its samples, in the collate function, or while they stream in."""
+    """Whether making a batch is known to be work: for its samples, in the collate function, or while they stream in.
+    Not where a glance at the loader is all.
+    """
+    if is_glanced_at(call, ctx):
+        return False
     work = dataset_work(call, ctx)
     if work == "iterable":
         return False
