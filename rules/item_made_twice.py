@@ -15,7 +15,7 @@ class ItemMadeTwice(Rule):
     What it does
 
     Reports `dataset[i]["image"]` and `dataset[i]["label"]` in one iteration, where an item is read from a
-    file, decoded, augmented or tokenized.
+    file, decoded, augmented or tokenized, and a second `dataset[i]` where the first is used for its size alone.
 
     Why is this slow?
 

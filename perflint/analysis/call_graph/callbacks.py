@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.call_graph.loader_factories import handed_to_factories
 from perflint.analysis.call_graph.sample_hooks import own_collate, own_loaders, sample_hooks
 from perflint.analysis.evidence import (
     ITERATOR_NAME,
@@ -145,6 +146,8 @@ class CallbackFinder:
         root = FunctionRoot(Heat.SAMPLE, "data", text, Confidence.HIGH)
         for scope in sample_hooks(self.resolver):
             self.functions.setdefault(scope, root)
+        for dataset, maker in handed_to_factories(self.resolver, self.graph, _LOADERS):
+            self._note_data_set(dataset, maker)
         for cls in own_loaders(self.resolver):
             for scope in own_collate(cls, self.resolver):
                 self.functions.setdefault(scope, _COLLATE)
@@ -189,17 +192,19 @@ class CallbackFinder:
     def _note_loader(self, call: CallFacts, scope: Scope) -> None:
         """`DataLoader(rows, sampler=order)`: it indexes its data set for each sample, whatever that derives from."""
         given = dict(call.keywords)
-        dataset = call.args[0] if call.args else given.get("dataset")
-        root = FunctionRoot(Heat.SAMPLE, "data", "the data set of a DataLoader", Confidence.HIGH)
-        for ref in self.resolver.refs(dataset, scope):
-            if ref.kind == INSTANCE:
-                method = self.resolver.method(ref, "__getitem__")
-                if method is not None:
-                    self.functions.setdefault(Scope(method.path, method.name), root)
+        self._note_data_set(call.args[0] if call.args else given.get("dataset"), scope)
         root = FunctionRoot(Heat.EPOCH, "data", "the sampler of a DataLoader", Confidence.HIGH)
         for key in ("sampler", "batch_sampler"):
             for ref in self.resolver.refs(given.get(key), scope):
                 method = self.resolver.method(ref, "__iter__") if ref.kind == INSTANCE else None
+                if method is not None:
+                    self.functions.setdefault(Scope(method.path, method.name), root)
+
+    def _note_data_set(self, dataset: Value, scope: Scope) -> None:
+        root = FunctionRoot(Heat.SAMPLE, "data", "the data set of a DataLoader", Confidence.HIGH)
+        for ref in self.resolver.refs(dataset, scope):
+            if ref.kind == INSTANCE:
+                method = self.resolver.method(ref, "__getitem__")
                 if method is not None:
                     self.functions.setdefault(Scope(method.path, method.name), root)
 

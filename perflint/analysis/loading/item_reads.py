@@ -19,14 +19,59 @@ def earlier_reads(item: ast.Subscript, ctx: FileFacts) -> list[ast.Subscript]:
     it; empty unless making an item is known to be work.
     """
     part = part_taken(item, ctx)
-    if part is None or not _is_plain(item.slice):
+    if not _is_plain(item.slice):
         return []
+    if part is None:
+        return _measured_before(item, ctx)
     group = ctx.once(_reads, ctx.tree.scope_of(item))[_key(item, ctx)]
     before = [other for other in group if _place(other) < _place(item) and _is_same(other, item, ctx)]
     # The same part twice may be two views of one sample, each augmented in another way.
     if all(part_taken(other, ctx) == part for other in before):
         return []
     return before if work_of_item(item.value, ctx) == "work" else []
+
+
+def _measured_before(item: ast.Subscript, ctx: FileFacts) -> list[ast.Subscript]:
+    """`first = data[i]` before another whole `data[i]`, where nothing is asked of the first one but its size: no second
+    view of the sample.
+    """
+    if not isinstance(item.ctx, ast.Load):
+        return []
+    group = ctx.once(_whole, ctx.tree.scope_of(item)).get(_key(item, ctx), ())
+    before = [other for other in group if _place(other) < _place(item) and _is_same(other, item, ctx)]
+    before = [other for other in before if _is_measured(other, ctx)]
+    return before if before and work_of_item(item.value, ctx) == "work" else []
+
+
+def _whole(scope: ast.AST, ctx: FileFacts) -> _Reads:
+    """`name = data[i]` of a function, by loop and text."""
+    found: _Reads = {}
+    for part in ctx.body(scope) if isinstance(scope, FUNCTIONS) else ctx.walk(scope):
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Subscript) and _is_plain(part.value.slice):
+            if len(part.targets) == 1 and isinstance(part.targets[0], ast.Name):
+                found.setdefault(_key(part.value, ctx), []).append(part.value)
+    return found
+
+
+def _is_measured(item: ast.Subscript, ctx: FileFacts) -> bool:
+    """Whether the name of an item is used for its size and nothing else."""
+    statement = ctx.tree.parent(item)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return False
+    scope = ctx.tree.scope_of(item)
+    parts = ctx.body(scope) if isinstance(scope, FUNCTIONS) else ctx.walk(scope)
+    uses = [
+        part for part in parts if isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load)
+    ]
+    return bool(uses) and all(_asks_for_size(use, ctx) for use in uses)
+
+
+def _asks_for_size(use: ast.Name, ctx: FileFacts) -> bool:
+    around = ctx.tree.parent(use)
+    if isinstance(around, ast.Call):
+        return isinstance(around.func, ast.Name) and around.func.id == "len"
+    return isinstance(around, ast.Attribute) and around.attr in ("shape", "size", "ndim", "dtype")
 
 
 def part_taken(item: ast.Subscript, ctx: FileFacts) -> str | None:
