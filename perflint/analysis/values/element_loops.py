@@ -166,10 +166,20 @@ def _work_of(nest: _Nest, ctx: FileFacts) -> ElementLoop | None:
         return None
     if not of_tensors and _leaves_early(inner):
         return None
-    if _does_other_work(inner, ctx, or_of_project=of_tensors) or _feeds_itself(elements, inner, ctx):
+    of_project = of_tensors and (len(nest.loops) > 1 or _fills_by_call(counted, inner, ctx))
+    if _does_other_work(inner, ctx, or_of_project=of_project) or _feeds_itself(elements, inner, ctx):
         return None
     stored = next((item for item in counted if isinstance(item.node.ctx, ast.Store)), counted[0])
     return ElementLoop(ctx.text(stored.base), of_tensors or _calls_numpy(inner, ctx))
+
+
+def _fills_by_call(counted: list[_Element], loop: ast.For, ctx: FileFacts) -> bool:
+    """`row[i] = overlap(box, other)` of a sample: what the function computes of one is what makes up the array."""
+    if ctx.role(loop) != "data":
+        return False
+    statements = [part for part in walk(loop) if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)]
+    filled = {id(part) for statement in statements for target in statement.targets for part in walk(target)}
+    return any(id(item.node) in filled for item in counted)
 
 
 def _calls_numpy(loop: ast.For, ctx: FileFacts) -> bool:
