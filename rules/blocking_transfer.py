@@ -61,8 +61,9 @@ class BlockingTransfer(Rule):
     What it does
 
     Reports `.to(device)` and `.cuda()` of a host tensor on the hot path that does not pass `non_blocking=True`,
-    constructors that copy host data (`torch.tensor(lengths, device=device)`, `x.new_tensor(counts)`), and Python
-    numbers written to single elements of a device tensor (`shapes[level, 0] = height`).
+    constructors that copy host data (`torch.tensor(lengths, device=device)`, `x.new_tensor(counts)`), host tensors
+    written over device tensors (`inputs.copy_(batch)`), and Python numbers written to single elements of a device
+    tensor (`shapes[level, 0] = height`).
 
     Why is this slow?
 
