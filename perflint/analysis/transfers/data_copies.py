@@ -59,7 +59,7 @@ def _overwritten(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
     """`inputs.resize_(batch.shape).copy_(batch)`: what is on the device is overwritten with a tensor of the host."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1 or call.keywords:
         return None
-    if isinstance(call.args[0], (ast.Starred, ast.Constant)) or not _is_host_tensor(call.args[0], ctx):
+    if isinstance(call.args[0], (ast.Starred, ast.Constant)) or not _is_host_tensor(call.args[0], call.func.value, ctx):
         return None
     placed = certainty_on_device(call.func.value, ctx)
     return None if placed is None else DataCopy(call, call.args[0], min(placed, Confidence.MEDIUM))
@@ -80,7 +80,7 @@ def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
         # What a loader gives is taken for a tensor, and may be an array; a tensor of the host is copied as well.
         is_part = kind.is_tensor and (kind.on_host or (not kind.on_accelerator and kind.certainty < Confidence.HIGH))
         certainty = Confidence.MEDIUM if (is_list and not holds) or is_part or not kind.known else None
-    if certainty is None and last(dotted) in ("as_tensor", "asarray") and _is_host_tensor(data, ctx):
+    if certainty is None and last(dotted) in ("as_tensor", "asarray") and _is_host_tensor(data, call, ctx):
         certainty = Confidence.MEDIUM  # as `.to(device)` of it
     placed = _certainty_of_place(call, ctx)
     if certainty is None or placed is None:
@@ -88,11 +88,16 @@ def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
     return DataCopy(call, data, min(certainty, placed))
 
 
-def _is_host_tensor(data: ast.expr, ctx: FileFacts) -> bool:
-    """Whether data is a tensor of the host: of several callers the one that makes this hot tells."""
+def _is_host_tensor(data: ast.expr, made: ast.expr, ctx: FileFacts) -> bool:
+    """Whether data is a tensor of the host: of several callers the one that makes this hot tells, where what is made of
+    it there is on the device.
+    """
     kind = ctx.kind(data)
-    there = kind if kind.place is not Place.UNKNOWN else ctx.kind_on_route(data)
-    return there.is_tensor and there.on_host and there.certainty is not Confidence.LOW
+    if kind.place is Place.UNKNOWN:
+        kind = ctx.kind_on_route(data)
+        if not ctx.kind_on_route(made).on_accelerator:
+            return False
+    return kind.is_tensor and kind.on_host and kind.certainty is not Confidence.LOW
 
 
 def _element(statement: ast.Assign, ctx: FileFacts) -> DataCopy | None:
