@@ -15,6 +15,8 @@ from perflint.ir.calls import callee_name
 from perflint.torch_model import tensors
 
 _DEPTH = 7
+#: How many definitions of a name are followed.
+_WAYS = 2
 #: End a graph: what comes out has no gradient.
 _DETACHERS = frozenset({"detach", "detach_"})
 #: Read values or make some through which no gradient flows.
@@ -45,9 +47,13 @@ _CARRIERS = (
 
 
 def forwards_behind(value: ast.expr, ctx: FileFacts, depth: int, *, computed: bool = False) -> Iterator[ast.Call]:
-    """The forwards that a value is made from: by attributes, items, methods, arithmetic and names; what is `computed`
-    by functions of torch and losses, by all that they are given, too.
+    """The forwards that a value is made from: by attributes, items, methods, arithmetic and names, also of two
+    definitions; what is `computed` by functions of torch and losses, by all that they are given, too.
     """
+    return _behind(value, ctx, depth, set(), computed=computed)
+
+
+def _behind(value: ast.expr, ctx: FileFacts, depth: int, seen: set[int], *, computed: bool) -> Iterator[ast.Call]:
     if depth == 0:
         return
     parts: list[ast.expr] = []
@@ -57,17 +63,18 @@ def forwards_behind(value: ast.expr, ctx: FileFacts, depth: int, *, computed: bo
         elif computed and computes(value, ctx):
             parts = value.args
         elif isinstance(value.func, ast.Attribute):
-            yield from forwards_behind(value.func.value, ctx, depth, computed=computed)
+            yield from _behind(value.func.value, ctx, depth, seen, computed=computed)
     elif isinstance(value, (ast.Attribute, ast.Subscript)):
-        yield from forwards_behind(value.value, ctx, depth, computed=computed)
+        yield from _behind(value.value, ctx, depth, seen, computed=computed)
     elif isinstance(value, ast.BinOp):
         parts = [value.left, value.right]
     elif isinstance(value, ast.Name):
         made = ctx.inference.flow.definitions(value)
-        if len(made) == 1 and isinstance(made[0].node, ast.Assign) and made[0].value is not None:
-            parts = [made[0].value]
+        if len(made) <= _WAYS and all(isinstance(item.node, ast.Assign) for item in made):
+            parts = [item.value for item in made if item.value is not None and id(item) not in seen]
+            seen.update(id(item) for item in made)
     for part in parts:
-        yield from forwards_behind(part, ctx, depth - 1, computed=computed)
+        yield from _behind(part, ctx, depth - 1, seen, computed=computed)
 
 
 def computes(call: ast.Call, ctx: FileFacts) -> bool:
