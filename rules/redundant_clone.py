@@ -6,7 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Confidence, Context, Finding, Fix, Heat, Impact, Rule
-from perflint.api.aliases import crosses_devices, is_idle_copy, is_new_tensor, just_made, may_change, overwritten_by
+from perflint.api.aliases import (
+    crosses_devices,
+    is_idle_copy,
+    is_idle_layout,
+    is_new_tensor,
+    just_made,
+    may_change,
+    overwritten_by,
+)
 
 from ._fixes.without_clone import without_clone
 from ._shared.plain_forms import is_plain_form
@@ -19,12 +27,13 @@ class RedundantClone(Rule):
 
     Reports `.clone()` directly on the result of an operation that returns a new tensor, and copies in a forward that
     are only read, of tensors that nothing modifies afterwards. On every step also copies that are overwritten before
-    anything reads them: `x.clone().zero_()`.
+    anything reads them: `x.clone().zero_()`, and `.contiguous()` on slices that only operations by element read.
 
     Why is this slow?
 
     `(a + b).clone()` reads and writes the sum once more, and both exist for a moment. `+`, `torch.cat`, `.sum()` and
-    moves between host and GPU return a new tensor already.
+    moves between host and GPU return a new tensor already. So does `.contiguous()` on a slice that an activation reads
+    next: it reads any order, and writes a new tensor.
 
     What to do
 
@@ -38,7 +47,7 @@ class RedundantClone(Rule):
     Not reported
 
     - Views, which share memory (`view`, `expand`, `detach`, slices), and slices that release a large tensor.
-    - `.to`, `.float` and `.contiguous`, which may return the same tensor.
+    - `.to`, `.float`, and `.contiguous` of what is no slice, which may return the same tensor.
     - Clones that request a memory format.
     - Results that autograd has saved (`exp`, `sigmoid`, `softmax`) and that are modified in place.
     - Reference implementations that are written to be read.
@@ -53,13 +62,16 @@ class RedundantClone(Rule):
     code, name = "TPL312", "redundant-clone"
     numerics = "same bits"
     impact = Impact.LOW
-    listens = (Calls("clone"),)
+    listens = (Calls("clone"), Calls("contiguous", at_least=Heat.STEP))
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
             return
         value = node.func.value
+        if node.func.attr == "contiguous":
+            yield from self._ordered(node, ctx)
+            return
         made = just_made(value, ctx)
         if is_plain_form(node, ctx):
             return
@@ -94,3 +106,15 @@ class RedundantClone(Rule):
             ),
             confidence=None if made is not None and ctx.kind(made).is_tensor else Confidence.MEDIUM,
         )
+
+    def _ordered(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
+        """`x[:, :, :-n].contiguous()` before an activation."""
+        if ctx.heat(node) >= Heat.STEP and is_idle_layout(node, ctx) and not ctx.program.whole.compiles:
+            yield self.finding(
+                node,
+                ctx,
+                f"`{ctx.text(node)}` {ctx.heat(node).phrase} and copies a slice for operations that read it as it is.",
+                advice="Remove the `.contiguous()`: what reads the slice writes a contiguous result.",
+                impact=Impact.MEDIUM,
+                confidence=Confidence.MEDIUM,
+            )

@@ -13,6 +13,7 @@ from perflint.analysis.aliases.accumulators import (
 from perflint.analysis.aliases.entries import ClonedEntries, cloned_entries, only_rebinds_entries, value_cloned
 from perflint.analysis.aliases.fresh_values import just_made, may_change
 from perflint.analysis.aliases.idle_copies import is_idle_copy
+from perflint.analysis.aliases.idle_layouts import is_idle_layout
 from perflint.analysis.aliases.kept_objects import is_kept_object
 from perflint.analysis.aliases.modules import (
     comes_from,
@@ -38,6 +39,7 @@ __all__ = [
     "comes_from",
     "crosses_devices",
     "is_idle_copy",
+    "is_idle_layout",
     "is_kept_object",
     "is_mutated_within",
     "is_new_tensor",

@@ -6,6 +6,11 @@ from perflint.torch_model.names import canonical, last, root, within, words
 
 _NOT_MODULES = words("Parameter ParameterList Buffer UninitializedParameter UninitializedBuffer Module")
 
+#: Layers that go element by element, in training as in evaluation.
+ELEMENTWISE_MODULES = within(
+    "torch.nn",
+    "ReLU ReLU6 LeakyReLU ELU CELU SELU GELU SiLU Mish Hardswish Hardsigmoid Hardtanh Softplus Sigmoid Tanh",
+)
 #: Modules of torch.nn that hand back more than one tensor.
 TUPLE_MODULES = within("torch.nn", "LSTM GRU RNN MultiheadAttention LSTMCell AdaptiveLogSoftmaxWithLoss")
 #: Modules of torch.nn that only hold others.

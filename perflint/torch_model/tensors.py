@@ -301,6 +301,10 @@ COSTLY_FUNCTIONS = within(
     "linalg.eigh linalg.svd linalg.inv linalg.pinv linalg.qr linalg.solve linalg.cholesky linalg.matrix_exp cdist "
     "matrix_exp inverse svd meshgrid einsum matmul bmm mm fft.fft2 fft.rfft2",
 )
+#: Functions of one tensor that go element by element.
+ELEMENTWISE_FUNCTIONS = within("torch", "relu sigmoid tanh exp log abs sqrt square") | within(
+    "torch.nn.functional", "relu leaky_relu elu selu gelu silu mish hardswish softplus sigmoid tanh"
+)
 #: Losses that go element by element, and take the mean or the sum: of rows of one size they add up.
 LOSSES_BY_ELEMENT = within(
     "torch.nn",
