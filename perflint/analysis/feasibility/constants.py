@@ -129,6 +129,8 @@ class Constants:
     def _set(self, value: Value, scope: Scope, depth: int) -> tuple[Value, ...] | None:
         """What is read of a configuration."""
         path = self._configs.path(value, scope)
+        if len(path) == 1 and self._configs.options.defaults(path[0], scope.path):
+            return None  # a command line says otherwise
         given = self._configs.given(path) if path else ()
         return self._any(given, depth) if given else None
 
