@@ -16,6 +16,7 @@ from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.frequency.sources import calls_behind, last_of_call, names_in
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.analysis.naming.models import MODEL
 from perflint.finding import Confidence, Heat
 from perflint.ir.rarity import FIRST, PERIODIC, RARE
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
@@ -285,7 +286,10 @@ def _is_network(call: CallFacts, scope: Scope, graph: CallGraph) -> bool:
         return True
     if not isinstance(call.func, str):
         return False
-    made = (ref.name for ref in graph.resolver.refs(call.func, scope) if ref.kind == EXTERNAL_INSTANCE)
+    refs = graph.resolver.refs(call.func, scope)
+    if not refs and "." not in call.func.removeprefix("self.") and MODEL.search(last_name(call.func)):
+        return True
+    made = (ref.name for ref in refs if ref.kind == EXTERNAL_INSTANCE)
     return any(makes_module(name) and not canonical(name).startswith(_LAYERS) for name in made)
 
 

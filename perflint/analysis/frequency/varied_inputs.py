@@ -52,7 +52,7 @@ class VariedInputs:
             return any(_is_cut(value, targets, call.func) for value in behind(given, facts, targets))
         if last_of_call(loop.iterable) == "enumerate" and len(loop.targets) > 1:
             targets.discard(loop.targets[0])
-        return _is_made_of(self._subject(given, scope, facts), targets, facts)
+        return _is_made_of(self._subject(given, scope, facts), targets, _keyed(loop.iterable), facts)
 
     def _subject(self, given: Iterable[Value], scope: Scope, facts: FunctionFacts) -> Value:
         """What a network is run on, of what a call is given: the first that is no network, number or option itself."""
@@ -106,9 +106,20 @@ class VariedInputs:
         )
 
 
-def _is_made_of(value: Value, targets: set[str], facts: FunctionFacts) -> bool:
-    """Whether a value is one of the targets, a part of it, or what a call makes of it: of what that is given first, not
-    of a size that something else is brought to.
+def _keyed(value: Value) -> str:
+    """What a loop goes through the keys of, or through itself: `rows` of `tqdm(rows.keys())`."""
+    while isinstance(value, tuple) and value[0] == "call":
+        if isinstance(value[1], str) and last_name(value[1]) == "keys":
+            return value[1].removesuffix(".keys")
+        if last_of_call(value) not in _WRAPPERS or not value[2]:
+            return ""
+        value = value[2][0]
+    return value if isinstance(value, str) else ""
+
+
+def _is_made_of(value: Value, targets: set[str], keyed: str, facts: FunctionFacts) -> bool:
+    """Whether a value is one of the targets, a part of it or what is `keyed` by it, or what a call makes of it: of what
+    that is given first, not of a size that something else is brought to.
     """
     seen: set[str] = set()
     waiting: list[Value] = [value]
@@ -123,6 +134,8 @@ def _is_made_of(value: Value, targets: set[str], facts: FunctionFacts) -> bool:
                 waiting += facts.binds.get(name, ())
                 waiting += (part for target, parts in facts.mixed if target == name for part in parts)
                 waiting += (item for container, item in facts.stores if container == name)
+        elif isinstance(value, tuple) and value[0] == "item" and value[2] is None and keyed and value[1] == keyed:
+            return True
         elif isinstance(value, tuple) and value[0] == "call":
             waiting += value[2][:1] or [item for _, item in value[3]]
             waiting += [value[1]] if "." in str(value[1]) else ()
