@@ -33,6 +33,7 @@ _OF_ELEMENTS = frozenset(
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
 #: Compiles the loops of what it decorates.
 _COMPILERS = frozenset({"jit", "njit", "guvectorize", "vectorize", "script", "autojit", "cfunc"})
+_ARRAYS = (Tag.ARRAY, Tag.TENSOR)
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _LIBRARIES = frozenset({"numpy", "math"})
 
@@ -78,7 +79,7 @@ def _below(loop: ast.For) -> Iterator[ast.AST]:
 def _nest_of(inner: ast.For, ctx: FileFacts) -> _Nest | None:
     """The loops around the innermost one whose own names choose its elements, or say how often it turns."""
     is_window = _is_window(inner.iter)
-    if not is_window and not _turns_often(inner, ctx):
+    if not is_window and (_goes_through_list(inner, ctx) or not _turns_often(inner, ctx)):
         return None
     loops: list[ast.For] = [inner]
     used = _names(inner)
@@ -105,6 +106,13 @@ def _turns_often(loop: ast.For, ctx: FileFacts) -> bool:
     if OVER_FEW_PARTS.search(ctx.text(loop.target)) or _is_window(loop.iter):
         return False
     return _is_extent(loop.iter) or not OVER_FEW_PARTS.search(ctx.text(loop.iter))
+
+
+def _goes_through_list(loop: ast.For, ctx: FileFacts) -> bool:
+    """Whether a loop goes through what is known to be no array: there may be a handful."""
+    if isinstance(loop.iter, ast.Call) and callee_name(loop.iter) == "range":
+        return False
+    return all(ctx.kind(given).tag not in _ARRAYS for _, given in _rows(loop.target, loop.iter))
 
 
 def _is_window(turns: ast.expr) -> bool:
