@@ -44,6 +44,8 @@ DULL_FUNCTIONS = frozenset(
     "Dropout ReLU GELU SiLU Identity Parameter Embedding MaxPool2d AvgPool2d AdaptiveAvgPool2d ConvTranspose2d".split()
 )
 MAYBE_DULL = DULL_METHODS | DULL_FUNCTIONS
+#: Classes of libraries that are asked for most, which nothing of a program is told by.
+_OF_LIBRARIES = frozenset("Tensor Number Parameter Module Mapping Sequence Iterable Path Dict List Tuple".split())
 #: Libraries whose classes have the methods of lists and tensors.
 _OF_CONTAINERS = frozenset({"collections", "numpy", "pandas", "queue", "torch"})
 #: Attributes of tensors and modules that no property of a project is worth following for.
@@ -90,3 +92,11 @@ def _is_own(node: ast.Call, taken: tuple[int, int]) -> bool:
     if any(type(item) is ast.Starred for item in node.args):
         return False
     return not least <= len(node.args) <= most or bool(node.keywords and not node.args)
+
+
+def may_tell_class(asked: tuple[Value, ...]) -> bool:
+    """Whether `isinstance` asks whether a plain name is of one class that the program may define."""
+    if len(asked) != 2 or not (type(asked[0]) is str and type(asked[1]) is str) or "." in asked[0]:
+        return False
+    name = asked[1].rpartition(".")[2]
+    return name[:1].isupper() and name not in _OF_LIBRARIES

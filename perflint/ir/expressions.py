@@ -13,6 +13,7 @@ from perflint.ir.dull import (
     DULL_READS,
     MAYBE_DULL,
     is_dull,
+    may_tell_class,
 )
 from perflint.ir.effects import Unread
 from perflint.ir.growing import HEADER_LENGTH, Growing
@@ -260,7 +261,8 @@ class Expressions(Signatures):
         """A call that is not recorded, but for what stands in it."""
         if name == "isinstance":
             asked = self.values(node.args, _ARGUMENT_DEPTH)
-            self.scope.asked.append(CallFacts(name, asked, (), node.lineno, node.col_offset, self.context))
+            facts = CallFacts(name, asked, (), node.lineno, node.col_offset, self.context)
+            (self.scope.calls if may_tell_class(asked) else self.scope.asked).append(facts)
         elif name == "setattr" and len(node.args) == 3:
             self.set_attribute(*node.args)
         if depth <= 0 or name is None:

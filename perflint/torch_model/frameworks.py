@@ -63,6 +63,8 @@ BACKWARD_HOOKS = words(
     "register_hook register_full_backward_hook register_full_backward_pre_hook register_backward_hook "
     "register_post_accumulate_grad_hook register_module_full_backward_hook register_comm_hook"
 )
+#: Of these, those on tensors, which no module has.
+TENSOR_HOOKS = words("register_hook register_post_accumulate_grad_hook")
 OPTIMIZER_HOOKS = words("register_step_pre_hook register_step_post_hook register_optimizer_step_post_hook")
 
 #: accelerate and Fabric: objects whose `prepare`d loaders give batches that are on the device already.

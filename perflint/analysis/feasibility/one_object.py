@@ -109,8 +109,15 @@ class OneObject:
         func = self._func(edge)
         name = edge.callee.function.rpartition(".")[2]
         if func == f"self.{name}" or (func == "self" and name in _CALLED):
-            return name if self._resolver.nesting.enclosing_class(edge.callee).name else ""
+            caller = self._resolver.nesting.enclosing_class(edge.caller)
+            is_method = bool(self._resolver.nesting.enclosing_class(edge.callee).name)
+            return name if is_method and not self._keeps(caller, name) else ""
         return ""
+
+    def _keeps(self, cls: Ref, name: str) -> bool:
+        """Whether an object keeps something under a name, be it the method of another one: `self.run = loss.run`."""
+        facts = (self._resolver.hierarchy.facts(owner) for owner in self._resolver.mro(cls))
+        return any(name in one.attributes for one in facts if one is not None)
 
     def _runs(self, cls: Ref, name: str, callee: Scope) -> bool:
         return self._resolver.method(cls, name) == Ref(FUNCTION, callee.path, callee.function)

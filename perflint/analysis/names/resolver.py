@@ -428,8 +428,18 @@ class Resolver:
         if annotated:
             return annotated
         if self.param_refs is None:
-            return ()  # a default is what it is where nobody passes anything, which is not known yet
-        return self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
+            # A default is what it is where nobody passes anything, which is not known yet.
+            return self._tested(name, facts, scope)
+        found = self.refs(param.default, Scope(scope.path, facts.owner or MODULE))
+        return found or self._tested(name, facts, scope)
+
+    def _tested(self, name: str, facts: FunctionFacts, scope: Scope) -> Refs:
+        """Instances of the project's classes that a function asks whether a parameter is of, where nothing else tells:
+        `if not isinstance(loss, Loss): raise TypeError`, `if isinstance(loss, Loss): self.run = loss.run`.
+        """
+        asked = [call.args[1] for call in facts.calls if call.func == "isinstance" and call.args[:1] == (name,)]
+        found = (ref for value in asked for ref in self.refs(value, scope) if ref.kind == CLASS and ref.path)
+        return tuple(dict.fromkeys(instance_of(ref) for ref in found))
 
     def annotated(self, annotation: str, scope: Scope) -> Refs:
         """Instances of the classes an annotation names."""

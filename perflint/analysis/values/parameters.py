@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perflint.analysis.evidence import looks_like_loader
 from perflint.analysis.names.refs import Scope
-from perflint.analysis.values import promises
+from perflint.analysis.values import hooks_on_tensors, promises
 from perflint.analysis.values.bound_parameters import default_of
 from perflint.analysis.values.classes import Classes
 from perflint.analysis.values.evaluating import Evaluating
@@ -152,7 +152,11 @@ class Parameters:
     def _mapped(self, function: ast.Lambda, argument: ast.arg) -> Kind:
         """The parameter of a function that is mapped where it stands: `map(lambda part: part.to(device), batch)`."""
         call = self.inference.tree.parent(function)
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args[:1] != [function]:
+        if not isinstance(call, ast.Call) or call.args[:1] != [function]:
+            return UNKNOWN
+        if isinstance(call.func, ast.Attribute):
+            return hooks_on_tensors.given(self.inference.eval(call.func.value, None), call.func.attr)
+        if not isinstance(call.func, ast.Name):
             return UNKNOWN
         places = [*function.args.posonlyargs, *function.args.args]
         place = places.index(argument) + 1 if argument in places else len(call.args)
