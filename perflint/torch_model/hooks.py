@@ -37,7 +37,8 @@ class Does(enum.Enum):
 class Hook(NamedTuple):
     """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
     device; `host` of those still on the host; `tensors` of those that are single tensors on the device, `modules` of
-    those that are modules there. By `contract` it is called by whoever trains with the class, not by a framework. Of
+    those that are modules there. By `contract` it is called by whoever trains with the class, not by a framework:
+    what that one gives lies where its model does, as far as anybody knows. Of
     `given_tensors` that holds only for a method that is declared to take some.
     """
 
@@ -53,10 +54,17 @@ class Hook(NamedTuple):
 
 
 def hooks(
-    heat: Heat, role: Role, names: str, *, grad: bool = True, contract: bool = False, given_tensors: bool = False
+    heat: Heat,
+    role: Role,
+    names: str,
+    *,
+    grad: bool = True,
+    contract: bool = False,
+    given_tensors: bool = False,
+    tensors: tuple[int, ...] = (),
 ) -> dict[str, Hook]:
     """One hook under each of several names."""
-    made = Hook(heat, role, grad, contract=contract, given_tensors=given_tensors)
+    made = Hook(heat, role, grad, tensors=tensors, contract=contract, given_tensors=given_tensors)
     return dict.fromkeys(names.split(), made)
 
 

@@ -76,11 +76,13 @@ SKORCH = Framework(
 #: A network gives the parameters of a distribution, and of a transformation that depends on something, on every step:
 #: who is given tensors is made there. https://docs.pytorch.org/docs/stable/distributions.html
 _DISTRIBUTION = {
-    **hooks(Heat.STEP, Role.TRAIN, "log_prob rsample sample entropy cdf icdf", contract=True),
+    **hooks(Heat.STEP, Role.TRAIN, "rsample sample entropy", contract=True),
+    **hooks(Heat.STEP, Role.TRAIN, "log_prob cdf icdf", contract=True, tensors=(1,)),
     **hooks(Heat.STEP, Role.TRAIN, "__init__", contract=True, given_tensors=True),
 }
 _TRANSFORM = {
-    **hooks(Heat.STEP, Role.TRAIN, "_call _inverse log_abs_det_jacobian", contract=True),
+    **hooks(Heat.STEP, Role.TRAIN, "_call _inverse", contract=True, tensors=(1,)),
+    **hooks(Heat.STEP, Role.TRAIN, "log_abs_det_jacobian", contract=True, tensors=(1, 2)),
     **hooks(Heat.STEP, Role.TRAIN, "__init__", contract=True, given_tensors=True),
 }
 

@@ -57,14 +57,23 @@ def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
     hot = [scope for scope, facts in functions if program.heat(scope) >= Heat.STEP and _keeps(facts)]
     keeping = _upwards(program, hot, _keeps_parameter(program), _called_hot(program))
     found[KEEPING] = frozenset(name for names in keeping for name in names)
-    found[DISTRIBUTION] = frozenset(_holding(program, modules.DISTRIBUTION_PACKAGES, modules.CHECKED_DISTRIBUTIONS))
+    checked = modules.CHECKED_DISTRIBUTIONS
+    found[DISTRIBUTION] = (
+        frozenset((*_holding(program, modules.DISTRIBUTION_PACKAGES, checked), *_derived(program, checked)))
+        if _names_distributions(program)
+        else frozenset()
+    )
     for base in _DERIVED:
-        found[base] = frozenset(_derived(program, base)) if program.mentions((base,)) else frozenset()
+        found[base] = frozenset(_derived(program, (base,))) if program.mentions((base,)) else frozenset()
     return found
 
 
-def _derived(program: Program, base: str) -> set[str]:
-    """The last names of the project's classes that derive, as written, from a class of that name."""
+def _names_distributions(program: Program) -> bool:
+    return any(program.mentions((last(package.rstrip(".")),)) for package in modules.DISTRIBUTION_PACKAGES)
+
+
+def _derived(program: Program, derived_from: Sequence[str]) -> set[str]:
+    """The last names of the project's classes that derive, as written, from a class of one of these names."""
     found: set[str] = set()
     classes = [
         (qualname.rpartition(".")[2], {_last(written) for written in cls.bases})
@@ -72,15 +81,15 @@ def _derived(program: Program, base: str) -> set[str]:
         for qualname, cls in summary.classes.items()
         if cls.bases
     ]
-    while more := {name for name, bases in classes if name not in found and not bases.isdisjoint({base, *found})}:
+    known = set(derived_from)
+    while more := {name for name, bases in classes if name not in found and not bases.isdisjoint(known)}:
         found |= more
+        known |= more
     return found
 
 
 def _holding(program: Program, packages: tuple[str, ...], classes: Sequence[str]) -> Iterator[str]:
     """The names under which functions and objects hold classes of libraries: `def __init__(self, dist=td.Normal)`."""
-    if not any(program.mentions((last(package.rstrip(".")),)) for package in packages):
-        return
 
     def is_one(value: Value, imports: Mapping[str, str]) -> bool:
         written = value if isinstance(value, str) else ""

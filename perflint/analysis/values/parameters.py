@@ -185,6 +185,8 @@ class Parameters:
             return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.modules:
             return Kind(Tag.MODULE, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, origin=origin)
+        if place in hook.tensors and hook.contract:
+            return tensor(Place.MODULE, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.tensors:
             return tensor(
                 Place.TARGET, device=Device.MAYBE, rank=SCALAR if "backward" in function.name else None, origin=origin

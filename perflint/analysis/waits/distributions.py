@@ -9,7 +9,7 @@ from perflint.analysis.elsewhere import class_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref
-from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.kind import Kind, Tag
 from perflint.analysis.waits.host_work import works_on_host
 from perflint.analysis.waits.reads import is_unknown_in_step, kind_on_device
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
@@ -86,14 +86,27 @@ def _has_constraints(owners: Sequence[Ref], ctx: FileFacts) -> bool:
 
 def _is_distribution(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether such a class is called, by its own name or by one that it is kept under: `self.dist(mean, scale)`."""
-    if callee_name(node) in DISTRIBUTIONS:
-        return (ctx.target(node.func) or "").startswith(modules.DISTRIBUTION_PACKAGES)
+    if callee_name(node) in DISTRIBUTIONS and _is_of_library(ctx.target(node.func) or ""):
+        return True
     made = ctx.kind(node.func)
-    return (
-        made.tag is Tag.CLASS
-        and made.qualified.startswith(modules.DISTRIBUTION_PACKAGES)
-        and last(made.qualified) in DISTRIBUTIONS
-    )
+    if made.tag is not Tag.CLASS:
+        return False
+    return _inherits_constructor(made, ctx) if made.path else _is_of_library(made.qualified)
+
+
+def _is_of_library(name: str) -> bool:
+    return name.startswith(modules.DISTRIBUTION_PACKAGES) and last(name) in DISTRIBUTIONS
+
+
+def _inherits_constructor(made: Kind, ctx: FileFacts) -> bool:
+    """Whether a class of the project is made by the constructor of such a class that it derives from."""
+    for owner in ctx.inference.classes.mro(Ref(CLASS, made.path, made.qualified)):
+        if owner.kind == EXTERNAL:
+            if _is_of_library(canonical(owner.name)):
+                return True
+        elif "__init__" in ctx.program.summaries[owner.path].classes[owner.name].methods:
+            return False
+    return False
 
 
 def _is_on_device(node: ast.Call, ctx: FileFacts) -> bool:
