@@ -155,7 +155,7 @@ class Parameters:
         if not isinstance(call, ast.Call) or call.args[:1] != [function]:
             return UNKNOWN
         if isinstance(call.func, ast.Attribute):
-            return hooks_on_tensors.given(self.inference.eval(call.func.value, None), call.func.attr)
+            return hooks_on_tensors.given(call.func.value, call.func.attr, self.inference)
         if not isinstance(call.func, ast.Name):
             return UNKNOWN
         places = [*function.args.posonlyargs, *function.args.args]
@@ -307,6 +307,8 @@ class Parameters:
         if scope.function not in inference.program.summaries[inference.path].functions:
             return UNKNOWN
         edges = [edge for edge in inference.program.callers(scope) if not edge.stands_in]
+        if (own := hooks_on_tensors.given_by_itself(edges, function, name, inference)).is_tensor:
+            return own
         if not edges or len(edges) > 4 * _MOST_CALLERS:
             return UNKNOWN
         if all(edge.callback for edge in edges):

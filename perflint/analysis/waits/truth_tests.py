@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from perflint.analysis.evidence import last_name
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.values import HOLDS_LENGTHS
@@ -18,6 +19,7 @@ from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.losses import is_loss
 from perflint.analysis.waits.reads import certainty_on_device, is_unknown_in_step
 from perflint.finding import Confidence
+from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk
 
 #: Comparisons that ask no tensor for its value.
@@ -60,6 +62,9 @@ def leaves(test: ast.expr) -> Iterator[ast.expr]:
         yield from leaves(test.operand)
     elif isinstance(test, ast.NamedExpr):
         yield from leaves(test.value)
+    elif isinstance(test, ast.IfExp):
+        yield from leaves(test.body)
+        yield from leaves(test.orelse)
     else:
         yield test
 
@@ -143,6 +148,7 @@ def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
     if asks_the_host(leaf, ctx):
         return None
     through = next((found for side in _sides(leaf) if (found := read_by_helper(side, ctx)) is not None), None)
+    through = reduced_by_helper(leaf, ctx) if through is None else through
     if through is not None:
         return through
     found = _chained(leaf, ctx) or certainty_on_device(leaf, ctx)
@@ -190,19 +196,41 @@ def read_by_helper(node: ast.expr, ctx: FileFacts) -> Confidence | None:
     """How sure it is that `node` calls a function of the project that reads the device tensor it is given, as
     `def item(x): return x.item() if hasattr(x, "item") else x` does. The read is in the helper, the need for it here.
     """
+    facts = _helper(node, ctx)
+    if facts is None or not isinstance(node, ast.Call):
+        return None
+    reads = f"{facts.params[0].name}.item"
+    is_read = any(isinstance(value, tuple) and value[:2] == ("call", reads) for value in _given(facts))
+    return certainty_on_device(node.args[0], ctx) if is_read else None
+
+
+def reduced_by_helper(node: ast.expr, ctx: FileFacts) -> Confidence | None:
+    """How sure it is that `node` calls a function of the project that reduces the device tensor it is given to one
+    answer: `def has_nan(x): return x != x if isinstance(x, float) else torch.isnan(x).any()`.
+    """
+    facts = _helper(node, ctx)
+    is_reduced = facts is not None and any(
+        isinstance(value, tuple) and value[0] == "call" and last_name(value[1]) in _REDUCED for value in _given(facts)
+    )
+    if not is_reduced or not isinstance(node, ast.Call) or not ctx.kind(node.args[0]).is_tensor:
+        return None
+    return certainty_on_device(node.args[0], ctx)
+
+
+def _helper(node: ast.expr, ctx: FileFacts) -> FunctionFacts | None:
+    """The function of the project that a call gives its one argument to."""
     if not isinstance(node, ast.Call) or len(node.args) != 1 or node.keywords:
         return None
     target = ctx.project_target(node.func)
     if target is None or target.kind != FUNCTION:
         return None
     facts = ctx.program.function(Scope(target.path, target.name))
-    if len(facts.params) != 1:
-        return None
-    reads = f"{facts.params[0].name}.item"
-    given = [part for value in facts.returns for part in (value[1] if _is_either(value) else (value,))]
-    if not any(isinstance(value, tuple) and value[:2] == ("call", reads) for value in given):
-        return None
-    return certainty_on_device(node.args[0], ctx)
+    return facts if len(facts.params) == 1 else None
+
+
+def _given(facts: FunctionFacts) -> list[Any]:
+    """What a function may return."""
+    return [part for value in facts.returns for part in (value[1] if _is_either(value) else (value,))]
 
 
 def _is_either(value: Any) -> bool:
