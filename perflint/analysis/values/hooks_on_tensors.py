@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from perflint.analysis.call_graph.edges import Edge
 
 
-def given(receiver: ast.expr, method: str, inference: Evaluating) -> Kind:
+def given(func: ast.expr, inference: Evaluating) -> Kind:
     """`x.register_hook(lambda grad: ...)`: where the tensor is, and what is not known to be on the host is trained."""
-    if method not in frameworks.TENSOR_HOOKS:
+    if not isinstance(func, ast.Attribute) or func.attr not in frameworks.TENSOR_HOOKS:
         return UNKNOWN
-    origin = Origin(Provenance.FRAMEWORK, method)
+    receiver, origin = func.value, Origin(Provenance.FRAMEWORK, func.attr)
     made = tensor(Place.MODULE, certainty=Confidence.MEDIUM, origin=origin)
     definitions = inference.flow.definitions(receiver) if isinstance(receiver, ast.Name) else ()
     if any(isinstance(item.node, ast.arg) for item in definitions):

@@ -154,10 +154,8 @@ class Parameters:
         call = self.inference.tree.parent(function)
         if not isinstance(call, ast.Call) or call.args[:1] != [function]:
             return UNKNOWN
-        if isinstance(call.func, ast.Attribute):
-            return hooks_on_tensors.given(call.func.value, call.func.attr, self.inference)
         if not isinstance(call.func, ast.Name):
-            return UNKNOWN
+            return hooks_on_tensors.given(call.func, self.inference)
         places = [*function.args.posonlyargs, *function.args.args]
         place = places.index(argument) + 1 if argument in places else len(call.args)
         if call.func.id not in ("map", "filter") or place >= len(call.args):
