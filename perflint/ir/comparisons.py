@@ -307,9 +307,11 @@ def _counted(node: ast.expr) -> str:
 
 
 def _is_last(node: ast.expr) -> bool:
-    """`len(loader) - 1`, `last_batch`, `num_steps - 1`, `total_iters`."""
+    """`len(loader) - 1`, `last_batch`, `num_steps - 1`, `total_iters`; `len(loader) // 2` comes once as well."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
         return isinstance(node.right, ast.Constant)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+        return isinstance(node.left, ast.Call) and isinstance(node.right, ast.Constant) and _is_last(node.left)
     if isinstance(node, ast.Call):
         return written_name(node.func) == "len"
     return bool(words.LAST_NUMBER.search(written_name(node)))
