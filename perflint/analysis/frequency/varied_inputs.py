@@ -22,6 +22,8 @@ from perflint.torch_model.modules import makes_module
 _EXAMPLES = 100
 #: How many names a bound is followed through.
 _LINKS = 3
+#: What tells how long something is.
+_EXTENTS = ("len(", ".shape", ".size(")
 #: What gives the parts of a network.
 _PARTS = frozenset(
     "modules named_modules children named_children parameters named_parameters state_dict buffers named_buffers "
@@ -47,7 +49,7 @@ class VariedInputs:
         if loop.kind != "for" or not targets or self._is_part_of_network(facts, scope) or _is_over_parts(loop.iterable):
             return False
         if counts(loop.iterable, scope, self._resolver):
-            if self.is_example(loop.iterable, scope):
+            if self.is_example(loop.iterable, scope) or not _counts_extent(loop, facts):
                 return False
             return any(_is_cut(value, targets, call.func) for value in behind(given, facts, targets))
         if last_of_call(loop.iterable) == "enumerate" and len(loop.targets) > 1:
@@ -104,6 +106,22 @@ class VariedInputs:
         return last_name(value[1]) in ("range", "trange") and all(
             self.is_example(item, scope, links) for item in value[2]
         )
+
+
+def _counts_extent(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    """Whether a loop counts how long something is, or goes by pieces: what else is counted may be a few parts."""
+    value: Value = loop.iterable
+    while isinstance(value, tuple) and value[0] == "call" and value[2] and last_of_call(value) != "range":
+        value = value[2][0]
+    if isinstance(value, str):
+        return True
+    bounds = value[2] if isinstance(value, tuple) and value[0] == "call" else ()
+    if len(bounds) == 3 or any(word in loop.text for word in _EXTENTS):
+        return True
+    made = [item for name in bounds if isinstance(name, str) for item in facts.binds.get(name, ())]
+    return any(
+        last_of_call(item) in ("len", "size") or (isinstance(item, tuple) and ".shape" in str(item[1])) for item in made
+    )
 
 
 def _keyed(value: Value) -> str:
