@@ -273,10 +273,12 @@ def _may_go_to_host(call: ast.Call, name: str, ctx: FileFacts) -> bool:
 
 def _goes_to_host_by_default(call: ast.Call, ctx: FileFacts) -> bool:
     """`drawn.to(device=place_of(self.low, self.high))` of what is known to be on the device: to the host, unless a user
-    gave tensors for the bounds.
+    gave tensors for the bounds. What was put where another tensor lies may have come there before.
     """
-    moved = ctx.kind(call.func.value).place if isinstance(call.func, ast.Attribute) else Place.UNKNOWN
-    return moved.is_accelerator and ctx.kind(call).device is Device.CPU_OR_GIVEN
+    if not isinstance(call.func, ast.Attribute) or ctx.kind(call).device is not Device.CPU_OR_GIVEN:
+        return False
+    moved = ctx.kind(call.func.value)
+    return moved.place.is_accelerator and moved.device is not Device.GIVEN
 
 
 def _goes_to_host(call: ast.Call, ctx: FileFacts) -> bool:
