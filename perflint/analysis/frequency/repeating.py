@@ -141,19 +141,13 @@ def _around_steps(found: Loops, loops: Loops, resolver: Resolver, graph: CallGra
                     holding.add(edge.caller)
                     waiting.append(edge.caller)
     around = {(scope, outer) for scope, index in marked for outer in _outer(_facts(scope, resolver), index)}
-    return [
-        (scope, index)
-        for (scope, index), heat in found.items()
-        if heat is _VARIES
-        and (
-            (scope, index) in around
-            or any(
-                edge.callee in holding and edge.callee != scope
-                for edge in graph.outgoing.get(scope, ())
-                if edge.confidence is Confidence.HIGH and index in _facts(scope, resolver).loops_around(edge.context)
-            )
-        )
-    ]
+    varied = [key for key, heat in found.items() if heat is _VARIES]
+    for scope in {scope for scope, _ in varied}:
+        facts = _facts(scope, resolver)
+        for edge in graph.outgoing.get(scope, ()):
+            if edge.confidence is Confidence.HIGH and edge.callee in holding and edge.callee != scope:
+                around.update((scope, index) for index in facts.loops_around(edge.context))
+    return [key for key in varied if key in around]
 
 
 def _facts(scope: Scope, resolver: Resolver) -> FunctionFacts:
