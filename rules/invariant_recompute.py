@@ -30,8 +30,8 @@ class InvariantRecompute(Rule):
 
     What it does
 
-    Reports forward passes without gradients, grids and position tables, and decompositions in a loop that changes
-    none of their inputs.
+    Reports forward passes without gradients, grids and position tables, decompositions, and arrays made of a whole
+    picture (`np.asarray(picture)`) in a loop that changes none of their inputs.
 
     Why is this slow?
 
@@ -60,7 +60,7 @@ class InvariantRecompute(Rule):
 
     code, name = "TPL506", "invariant-recompute"
     impact = Impact.MEDIUM
-    listens = (Loops(*_MODELS, *_MAKERS, "eigh", "svd", "inv", "pinv"),)
+    listens = (Loops(*_MODELS, *_MAKERS, "eigh", "svd", "inv", "pinv", "asarray", "array"),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, (ast.For, ast.AsyncFor, ast.While))

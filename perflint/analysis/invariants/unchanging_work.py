@@ -11,6 +11,7 @@ from perflint.analysis.gradients.drawn_anew import draws_anew
 from perflint.analysis.gradients.forwards import arguments, is_forward, is_given_counts, only_shapes
 from perflint.analysis.gradients.helper_forwards import runs_given_model
 from perflint.analysis.invariants.in_loops import is_thrown_away, is_unchanging
+from perflint.analysis.invariants.picture_copies import copies_picture
 from perflint.finding import Heat
 from perflint.torch_model import tensors
 from perflint.torch_model.names import last
@@ -23,7 +24,10 @@ def unchanging_work(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) ->
     """The calls of a loop's own body that cost something and whose inputs no turn changes."""
     for call in list(_calls(loop, ctx)):
         # Most calls train, and most others depend on what the loop sets, which costs less to see than what they call.
-        if not _may_be_worth_it(call, ctx) or not is_unchanging(call, loop, ctx) or _is_cheap(call, ctx):
+        copies = copies_picture(call, loop, ctx)
+        if not (copies or _may_be_worth_it(call, ctx)) or not is_unchanging(call, loop, ctx):
+            continue
+        if ctx.heat(call) < Heat.STEP if copies else _is_cheap(call, ctx):
             continue
         if is_for_one_turn(call, loop, ctx) or is_given_counts(ctx.text(call.func), arguments(call), ctx):
             continue
