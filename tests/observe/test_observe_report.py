@@ -10,7 +10,9 @@ from observed_samples import TEXTS, observation
 
 from perflint.cli.joining import codes
 from perflint.errors import PerflintError
+from perflint.observe.model.cost import StepTime
 from perflint.observe.report import FORMATS, Options, render
+from perflint.observe.report.launch_bound import launch_bound
 from perflint.observe.report.rows import rhythm, rows
 from perflint.observe.trace import Frame, LineCount, Observation, Site
 
@@ -30,6 +32,18 @@ def test_text_begins_with_the_step_and_says_what_is_modelled() -> None:
     block = shown().split("\n\n")
     assert figures
     assert all("modelled" in part for part in block if " ms" in part)
+
+
+def test_a_step_that_the_host_is_too_slow_for_is_said_to_be_launch_bound() -> None:
+    time = StepTime("h100", 12.0, 12.0, 12.0, 3.0, 0.1, "host")
+    said = launch_bound(time, 4300.0)
+    assert said.startswith("launch-bound (modelled): the host is busy for 12 ms with 4300 launches")
+    assert "torch.compile" in said
+    assert not launch_bound(replace(time, device_ms=11.0), 4300.0)  # closer than the model knows
+    assert not launch_bound(replace(time, bound_by="device", device_ms=13.0), 4300.0)
+    assert not launch_bound(time, 12.0)  # busy with something else
+    assert not launch_bound(time, 4300.0, ["torch.compile was passed over: ..."])
+    assert "launch-bound" not in shown()
 
 
 def test_what_waits_is_listed_by_cost_with_its_source_and_rhythm() -> None:

@@ -13,6 +13,7 @@ from perflint.observe.model.hardware import HARDWARE, hardware
 from perflint.observe.picture import picture
 from perflint.observe.report import Options
 from perflint.observe.report.as_text import cost_of, source_of, what_of, where_of
+from perflint.observe.report.launch_bound import launch_bound
 from perflint.observe.report.rows import Row, elsewhere, place_of, rows, step_of, what_if
 from perflint.observe.trace import Observation, Site
 from perflint.report.html_page import STYLE
@@ -121,6 +122,8 @@ def _head(observation: Observation) -> Iterator[str]:
             f"{step.time.without_waits_ms:.3g} ms without waits, bound by {step.time.bound_by}"
         )
     yield f"<p>A step: {' · '.join(said)}.</p>"
+    if step.time is not None and (slow := launch_bound(step.time, step.launches, observation.errors)):
+        yield f"<p>{_text(slow)}</p>"
 
 
 def _lines(listed: Sequence[Row], anchors: dict[tuple[str, int, int, int, int], str], options: Options) -> str:

@@ -10,6 +10,7 @@ from perflint.finding import amount, percent, with_article
 from perflint.observe.model.cost import StepTime
 from perflint.observe.model.hardware import hardware
 from perflint.observe.report import Options
+from perflint.observe.report.launch_bound import launch_bound
 from perflint.observe.report.rows import Place, Row, elsewhere, rows, step_of, what_if
 from perflint.observe.trace import Observation
 from perflint.report.counts import many
@@ -59,6 +60,8 @@ def _head(observation: Observation, paint: Palette) -> Iterator[str]:
         yield f"measured: {step.measured_ms:.3g} ms a step"
     if step.time is not None:
         yield f"modelled on {with_article(on.name)}: {_time(step.time)}"
+        if said := launch_bound(step.time, step.launches, observation.errors):
+            yield said
 
 
 def _time(time: StepTime) -> str:
