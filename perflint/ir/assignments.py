@@ -10,7 +10,7 @@ from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.expressions import ANYTHING, HANDLERS
 from perflint.ir.flags import Flags
 from perflint.ir.notation import DEPTH, path_of
-from perflint.ir.questions import KEPT_TESTS, TESTS, note_test
+from perflint.ir.questions import TESTS, note_kept
 from perflint.ir.targets import may_be_code, parts_of
 
 
@@ -42,8 +42,8 @@ class Assignments(Flags):
                 self.bind_attribute(target, value, computed)
                 if type(held) is ast.BinOp:
                     self.note_store()
-                if type(held) in KEPT_TESTS and type(target.value) is ast.Name and target.value.id == "self":
-                    note_test(f"self.{target.attr}", held, self.scope)
+                if type(target.value) is ast.Name and target.value.id == "self":
+                    note_kept(target.attr, held, self.scope, self.context)
             else:
                 self.target(target)
                 self.bind(target, value)

@@ -9,6 +9,8 @@ A question is a guard's name (`rarity`), None for what tells nothing, or one of
 - `("held", attribute, truth, otherwise)`: what an attribute of `self` that is true, or false, tells by what it
   is given; `("given", parameter, truth, otherwise)`: the same of a parameter, by the tests that callers hand over,
   and of `parameter?` by those on which they hand over anything but None
+- `("switched", questions, question, otherwise)`: `question`, where one of these of attributes asks a mere switch of
+  a mode; `otherwise`, what the names say
 - `("counted", attribute, otherwise)`: that an attribute of `self` equals a number, by the remainders that it is given
 - `("all", questions)`, `("any", questions)`
 """
@@ -115,19 +117,30 @@ def asked(test: ast.expr, body: list[ast.stmt] | None, scope: Growing, *, truth:
     if kind is ast.NamedExpr:
         return asked(test.value, body, scope, truth=truth, depth=depth + 1)  # type: ignore[attr-defined]
     if kind is ast.BoolOp:
-        parts = [asked(item, body, scope, truth=truth, depth=depth + 1) for item in test.values]  # type: ignore[attr-defined]
-        # Of a flag beside others only its name is asked: most are options, which may be off for good.
-        parts = [None if isinstance(part, tuple) and part[0] in _FLAGS else part for part in parts]
-        if not any(parts):
-            return None
-        filled = [
-            part or _said(item, body, scope, truth=truth)
-            for part, item in zip(parts, test.values)  # type: ignore[attr-defined]
-        ]
-        return joined("all" if isinstance(test.op, ast.And) is truth else "any", filled)  # type: ignore[attr-defined]
+        return _of_several(test, body, scope, truth=truth, depth=depth)  # type: ignore[arg-type]
     if kind is ast.BinOp and isinstance(test.op, ast.Mod) and not truth:  # type: ignore[attr-defined]
         return _period(test, body)  # type: ignore[arg-type]
     return None
+
+
+def _of_several(test: ast.BoolOp, body: list[ast.stmt] | None, scope: Growing, *, truth: bool, depth: int) -> Question:
+    parts = [asked(item, body, scope, truth=truth, depth=depth + 1) for item in test.values]
+    form = "all" if isinstance(test.op, ast.And) is truth else "any"
+    flags = tuple([part for part in parts if type(part) is tuple and part[0] == "held" and part[-1] == PERIODIC])
+    # Of a flag beside others only its name is asked: most are options, which may be off for good.
+    asking = [None if isinstance(part, tuple) and part[0] in _FLAGS else part for part in parts]
+    if any(asking):
+        return joined(form, _filled(asking, test, body, scope, truth=truth))
+    if not flags:
+        return None
+    whole = joined(form, _filled([part if part in flags else None for part in parts], test, body, scope, truth=truth))
+    return ("switched", flags, whole, _said(test, body, scope, truth=truth))
+
+
+def _filled(
+    parts: list[Question], test: ast.BoolOp, body: list[ast.stmt] | None, scope: Growing, *, truth: bool
+) -> list[Question]:
+    return [part or _said(item, body, scope, truth=truth) for part, item in zip(parts, test.values, strict=True)]
 
 
 def _of_name(test: ast.Name, body: list[ast.stmt] | None, scope: Growing, *, truth: bool, depth: int) -> Question:
@@ -163,6 +176,16 @@ def note_test(key: str, test: ast.expr, scope: Growing) -> None:
     if isinstance(test, ast.BinOp):
         told = [None, told[1]]  # a remainder
     scope.told_elsewhere.append((key, told[0], told[1]))
+
+
+def note_kept(attribute: str, value: ast.expr, scope: Growing, context: int) -> None:
+    """Note what a test tells that `self.attribute` is given; of True, where the name says that it is so now and then,
+    under which guards it is given.
+    """
+    if type(value) in KEPT_TESTS:
+        note_test(f"self.{attribute}", value, scope)
+    elif type(value) is ast.Constant and value.value is True and words.is_due(attribute):
+        scope.told_elsewhere.append((f"self.{attribute}=", scope.guarded_by(context), None))
 
 
 def answered(test: ast.expr, body: list[ast.stmt] | None, scope: Growing, *, truth: bool) -> Question:

@@ -12,6 +12,7 @@ from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
 from perflint.analysis.feasibility.options import OPTION_NAMES
 from perflint.analysis.frequency.shared_turns import counts_processes
+from perflint.analysis.frequency.switches import Switches
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.fresh_results import FreshResults
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Refs, Scope, argument
@@ -47,6 +48,7 @@ class Guarding:
         self._constants = Constants(resolver, graph, configs)
         self._options = configs.options
         self._fresh = FreshResults(resolver)
+        self._switches = Switches(resolver, graph, self.answer)
         self._answering: set[Scope] = set()
         #: By file and class, the methods that keep tests in attributes.
         self._keeping: dict[tuple[str, str], list[tuple[Scope, FunctionFacts]]] = {}
@@ -56,10 +58,14 @@ class Guarding:
 
     def settle(self) -> None:
         """Say of each context whose test asks whether it is a guard."""
+        settled = []
         for scope, facts in self._resolver.nesting.functions:
             if facts.questions:
                 answers = [self.answer(question, scope) for question in facts.questions]
-                facts.contexts = tuple([_settled(item, answers) for item in facts.contexts])
+                settled.append((facts, tuple([_settled(item, answers) for item in facts.contexts])))
+        # Not before all are answered: an answer may ask what guards a call in another function.
+        for facts, contexts in settled:
+            facts.contexts = contexts
 
     def answer(self, question: Question, scope: Scope, given: Given = NOTHING_GIVEN) -> str | None:
         """The guard that a question comes to."""
@@ -80,6 +86,9 @@ class Guarding:
             return self._held(question, scope)
         if form == "given":
             return self._handed_test(question, scope)
+        if form == "switched":
+            is_switch = any(self._answer(part, scope, given) is None for part in question[1])
+            return self._answer(question[2] if is_switch else question[3], scope, given)
         parts = [self._answer(part, scope, given) for part in question[1]]
         if form == "all":
             return coldest(parts) or (_OFTEN if parts and all(part == _OFTEN for part in parts) else None)
@@ -94,6 +103,8 @@ class Guarding:
             written = self._resolver.hierarchy.facts(owner)
             values = written.attributes.get(name, ()) if written is not None else ()
             if any(value[0] != "const" or value[2] is True for value, _ in values):
+                if otherwise == guards.PERIODIC and self._switches.is_switch(name, cls):
+                    return None  # a mode that the training is in
                 return otherwise  # type: ignore[no-any-return]
             for method, facts in self._keeping.get((owner.path, owner.name), ()):
                 answers += [

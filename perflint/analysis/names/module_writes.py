@@ -10,7 +10,7 @@ from perflint.analysis.names.resolver import Resolver
 
 
 class ModuleWrites:
-    """The stores to attributes of modules, by the attribute."""
+    """The stores to attributes of modules, and of anything else than `self`, by the attribute."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -22,6 +22,10 @@ class ModuleWrites:
             for scope, owner in self._stores.get(name, ())
             if any(ref.kind == MODULE_REF and ref.path == path for ref in self._resolver.refs(owner, scope))
         )
+
+    def from_outside(self, name: str) -> bool:
+        """Whether anybody sets an attribute of this name on something else than `self`."""
+        return name in self._stores
 
     @cached_property
     def _stores(self) -> dict[str, list[tuple[Scope, str]]]:
