@@ -18,7 +18,7 @@ from perflint.analysis.waits.cost import (
     waits_later,
     waits_spared_by,
 )
-from perflint.analysis.waits.counts import COUNTING_NAMES, PRODUCTS, Count, Counted, counted_at
+from perflint.analysis.waits.counts import COUNTING_NAMES, Count, Counted, counted_at
 from perflint.analysis.waits.distributions import DISTRIBUTIONS, checks_own, is_checked
 from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.graph_sizes import sparing
@@ -83,7 +83,6 @@ __all__ = [
     "NUMBER_METHODS",
     "NUMBER_NAMES",
     "PRINTING_NAMES",
-    "PRODUCTS",
     "READ_NAMES",
     "Count",
     "Counted",

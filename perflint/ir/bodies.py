@@ -95,6 +95,29 @@ def keeps(body: list[ast.stmt], kept: ast.expr, now: ast.expr) -> bool:
     return any(isinstance(item, ast.Assign) and _alike(item.value, now) and _is_target(item, kept) for item in body)
 
 
+def hands_to_self(body: list[ast.stmt], name: str) -> bool:
+    """Whether `body` makes what a name stands for anew, of something else, and keeps it in the object or in a container
+    of that: `grid = make(size)`, `self.grids[k] = grid`.
+    """
+    made = False
+    for item in body:
+        if not isinstance(item, ast.Assign):
+            continue
+        if any(isinstance(target, ast.Name) and target.id == name for target in item.targets):
+            made = not any(isinstance(part, ast.Name) and part.id == name for part in walk(item.value))
+        elif made and isinstance(item.value, ast.Name) and item.value.id == name:
+            if any(_is_of_self(target) for target in item.targets):
+                return True
+    return False
+
+
+def _is_of_self(target: ast.expr) -> bool:
+    root = target
+    while isinstance(root, (ast.Subscript, ast.Attribute)):
+        root = root.value
+    return root is not target and isinstance(root, ast.Name) and root.id == "self"
+
+
 def switches(body: list[ast.stmt], flag: ast.expr, *, on: bool) -> bool:
     """Whether `body` ends what its own flag lets through, by switching it on or off."""
     for item in body:

@@ -9,6 +9,7 @@ from perflint.ir import words
 from perflint.ir.bodies import (
     counts,
     fills,
+    hands_to_self,
     keeps,
     raises,
     sets,
@@ -135,7 +136,9 @@ def _different(left: ast.expr, right: ast.expr, body: list[ast.stmt] | None) -> 
 
 
 def _is_of_kept(side: ast.expr, body: list[ast.stmt]) -> bool:
-    """Whether a side of a test is the size, the type or the place of what an object keeps and the body makes anew."""
+    """Whether a side of a test is the size, the type or the place of what an object keeps and the body makes anew, also
+    where that has a name: `grid = self.grids[k]`.
+    """
     while isinstance(side, ast.Subscript):
         side = side.value
     if isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute) and side.func.attr == "size":
@@ -145,6 +148,8 @@ def _is_of_kept(side: ast.expr, body: list[ast.stmt]) -> bool:
     if not isinstance(side, ast.Attribute) or side.attr not in ("shape", "size", "device", "dtype"):
         return False
     kept = side.value
+    if isinstance(kept, ast.Name):
+        return hands_to_self(body, kept.id)
     root = kept
     while isinstance(root, (ast.Subscript, ast.Attribute)):
         root = root.value

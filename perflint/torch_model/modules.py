@@ -129,6 +129,14 @@ NAMED_MODULE_ITERATORS = words("named_modules named_children")
 MODULE_METHODS = words(
     "get_submodule get_encoder get_decoder get_input_embeddings get_output_embeddings get_base_model"
 )
+#: What every module has of `nn.Module`.
+METHODS_OF_MODULES = words(
+    "add_module apply bfloat16 buffers children compile cpu cuda double eval extra_repr float forward get_buffer "
+    "get_extra_state get_parameter get_submodule half load_state_dict modules named_buffers named_children "
+    "named_modules named_parameters parameters register_backward_hook register_buffer register_forward_hook "
+    "register_forward_pre_hook register_full_backward_hook register_module register_parameter requires_grad_ "
+    "set_extra_state set_submodule share_memory state_dict to to_empty train type xpu zero_grad"
+)
 #: Methods of modules that run the model without gradients or token by token.
 GENERATE_METHODS = words("generate")
 #: Libraries' own base classes of modules.

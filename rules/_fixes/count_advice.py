@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name
-from perflint.api.waits import PRODUCTS, Count, sparing
+from perflint.api.waits import Count, sparing
 
 from .mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
 
 _COUNT_EARLIER = "Do it on the host where the data is prepared, or keep the duplicates."
 _SUPPRESS = "Suppress for all images at once (`batched_nms`), or in evaluation only."
+#: Logarithms of zeros have gradients that are no numbers.
+_PRODUCTS = {
+    "prod": "Multiply a few factors one by one, `x[..., 0] * x[..., 1]`: that does not synchronize.",
+    "cumprod": (
+        "Where no factor can be 0 or less, `x.log().cumsum(dim).exp()` is the same, and does not synchronize; the "
+        "gradient of a 0 would be NaN."
+    ),
+}
 #: A mask cannot take the place of any of these.
 _BY_NAME = {
     "nonzero": "Work with the mask itself, where all rows can be computed.",
@@ -37,7 +45,7 @@ def advice_for(node: ast.Call | ast.Subscript, what: Count, ctx: Context) -> str
     if what is Count.IN_BACKWARD:
         return "Gather instead: `rows = mask.cumsum(0) - 1`, then `torch.where(mask, source[rows.clamp(min=0)], x)`."
     if what is Count.OF_ZEROS:
-        return f"Of positive factors, `x.log().{PRODUCTS[name]}(dim).exp()` is the same, and does not synchronize."
+        return _PRODUCTS[name]
     if what in (Count.OF_ERRORS, Count.OF_NORMS):
         return _unchecked(name)
     if name == "masked_select":

@@ -16,6 +16,7 @@ from perflint.analysis.call_graph.looked_up import LookedUp
 from perflint.analysis.call_graph.made_objects import MadeObjects
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.overriding import Overriding, methods_of
+from perflint.analysis.call_graph.picked_parts import PickedParts
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
 from perflint.analysis.evidence import last_name as last_of
@@ -80,6 +81,7 @@ class CallGraph:
         self.replacing_forwards: frozenset[Scope] = frozenset()
         self.handing = Handing(self)
         self._guesses = Guesses(resolver)
+        self._picked = PickedParts(resolver)
         self._looked_up = LookedUp(resolver, configured)
         self._handed = HandedFunctions(resolver)
         self._overriding = Overriding(resolver)
@@ -303,7 +305,8 @@ class CallGraph:
             confidence = Confidence.MEDIUM
             if not targets:
                 # One of these runs there, and what it is given may be meant for another one.
-                meant = self._guesses.of_its_kind(call) or self._guesses.of_its_family(call)
+                meant = self._picked.targets(call, scope, facts) or self._guesses.of_its_kind(call)
+                meant = meant or self._guesses.of_its_family(call)
                 inherited = dict.fromkeys(meant or self._guesses.of_network(call), confidence)
                 inherited = inherited or self._looked_up.of_call(call, scope)
         for target in targets:

@@ -238,7 +238,7 @@ class HeatMap:
                 heats.append(outer)
             elif context.kind == "loop":
                 loop = self.roots.loops.get((scope, int(context.detail)))
-                if loop is not None and not _is_part_of_rare(facts, context.parent, heats, loop.heat):
+                if loop is not None and not self._is_part_of_rare(scope, facts, place, heats, loop.heat):
                     heats.append(max(outer, loop.heat))
                 else:
                     heats.append(outer)
@@ -252,6 +252,19 @@ class HeatMap:
             else:
                 heats.append(outer)
         return heats
+
+    def _is_part_of_rare(self, scope: Scope, facts: FunctionFacts, place: int, heats: list[Heat], heat: Heat) -> bool:
+        """Whether a loop over parts of a step, or over a handful of batches, stands under a guard that makes it rarer
+        than the loop over steps.
+        """
+        context = facts.contexts[place].parent
+        is_gathered = (scope, int(facts.contexts[place].detail)) in self.roots.gathered
+        if (heat != Heat.MICROBATCH and not is_gathered) or context < 0:
+            return False
+        around = heats[context]
+        while context >= 0 and facts.contexts[context].kind != "loop":
+            context = facts.contexts[context].parent
+        return context >= 0 and around < Heat.STEP <= heats[context]
 
     # Gradients.
 
@@ -299,16 +312,6 @@ def cooled(heat: Heat, guard: str) -> Heat:
     if guard == guards.FIRST:
         return min(heat, Heat.EPOCH)
     return Heat.ONCE
-
-
-def _is_part_of_rare(facts: FunctionFacts, context: int, heats: list[Heat], heat: Heat) -> bool:
-    """Whether a loop over parts of a step stands under a guard that makes it rarer than the loop over steps."""
-    if heat != Heat.MICROBATCH or context < 0:
-        return False
-    around = heats[context]
-    while context >= 0 and facts.contexts[context].kind != "loop":
-        context = facts.contexts[context].parent
-    return context >= 0 and around < Heat.STEP <= heats[context]
 
 
 def _outside_loop(facts: FunctionFacts, context: int, heats: list[Heat], base: Heat) -> Heat:

@@ -37,6 +37,7 @@ from perflint.analysis.evidence import (
 from perflint.analysis.frequency.batch_sources import BatchSources
 from perflint.analysis.frequency.callers_of import CallersOf
 from perflint.analysis.frequency.epochs import LoopHeat, mark_epochs
+from perflint.analysis.frequency.gathered import is_gathered
 from perflint.analysis.frequency.library import Library
 from perflint.analysis.frequency.overriding_steps import overriding_steps
 from perflint.analysis.frequency.public import public_functions
@@ -122,6 +123,8 @@ class RootFinder:
         self.library = Library(resolver, graph, self.loops, configured)
         self._callbacks = CallbackFinder(resolver, graph)
         self.functions = self._callbacks.functions
+        #: Loops over batches that the program has gathered in lists.
+        self.gathered: set[tuple[Scope, int]] = set()
         #: Functions that no run of the program comes to.
         self.unused: frozenset[Scope] = frozenset()
 
@@ -331,6 +334,8 @@ class RootFinder:
         if confidence is not None:
             if index in steps:
                 self._runs.add((scope, index))
+            elif outer and is_gathered(loop, scope, self.resolver):
+                self.gathered.add((scope, index))
             if confidence is Confidence.HIGH and _is_sure(loop, self._facts(scope)):
                 self.whole_passes.add(scope)
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP

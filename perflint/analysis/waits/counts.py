@@ -26,8 +26,7 @@ _SUPPRESSIONS = frozenset({"nms", "batched_nms"})
 _POSITIONS = ("nonzero", "where")
 _METHOD_CHECKS = frozenset({"inverse", "cholesky", "pinverse", "logdet"})
 _METHODS = _SHAPES | _METHOD_CHECKS | frozenset(tensors.SYNC_BACKWARD)
-#: Products, by the sum of logarithms that gives the same.
-PRODUCTS = {"prod": "sum", "cumprod": "cumsum"}
+_PRODUCTS = frozenset({"prod", "cumprod"})
 #: The names of calls that may count.
 COUNTING_NAMES = (
     *sorted(_SHAPES | _CHECKS | _SUPPRESSIONS | graphs.WAITING_NAMES),
@@ -75,7 +74,7 @@ def _called(node: ast.Call, ctx: FileFacts) -> Counted | None:
         value = node.func.value
     else:
         return None
-    if name in PRODUCTS:
+    if name in _PRODUCTS:
         return _multiplied_backward(node, value, ctx)
     if name in tensors.SYNC_BACKWARD:
         return _selected_backward(node, value, ctx)
