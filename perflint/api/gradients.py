@@ -34,6 +34,7 @@ from perflint.analysis.gradients.forwards import (
     is_given_counts,
     is_method_of_values,
 )
+from perflint.analysis.gradients.frozen_encoders import frozen_forwards
 from perflint.analysis.gradients.frozen_parts import runs_frozen_part
 from perflint.analysis.gradients.fused import cannot_be_fused, is_over_few_tensors
 from perflint.analysis.gradients.helper_forwards import (
@@ -136,6 +137,7 @@ __all__ = [
     "forward_behind",
     "forwards_behind",
     "forwards_of_loss",
+    "frozen_forwards",
     "goes_back",
     "goes_to_numpy",
     "gradients_in_reach",
