@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, argument, callee_name, distributed
 from perflint.api.phases import asks_hardware
-from perflint.api.processes import copies_module, has_process_for_each, is_data_parallel, is_offered, trains_wrapped
+from perflint.api.processes import (
+    copies_module,
+    has_process_for_each,
+    is_data_parallel,
+    is_offered,
+    runs_forward,
+    trains_wrapped,
+)
 
 
 class DataParallel(Rule):
@@ -34,7 +41,8 @@ class DataParallel(Rule):
 
     Not reported
 
-    - Programs that only evaluate, and wrappers that only match the `module.` keys of a checkpoint.
+    - Programs that only evaluate, and wrappers that only match the `module.` keys of a checkpoint: no forward goes
+      through them.
     - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
     - Code that offers the wrapper by its name for others to choose. Where another branch puts the same model under
       DistributedDataParallel, the impact is low.
@@ -77,7 +85,9 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
     """How sure it is that a wrapper copies a model that is trained; None where it does not, or is none."""
     if not node.args + node.keywords or not is_data_parallel(node, ctx):
         return None
-    return trains_wrapped(node, ctx) if copies_module(node, ctx) and not is_offered(node, ctx) else None
+    if not copies_module(node, ctx) or is_offered(node, ctx) or not runs_forward(node, ctx):
+        return None
+    return trains_wrapped(node, ctx)
 
 
 def _impact(node: ast.Call, ctx: Context) -> Impact:

@@ -35,6 +35,7 @@ from perflint.api.waits import (
     is_wanted_on_host,
     may_be_tensor,
     numbers_of,
+    only_last_counts,
     read_before,
     region_of,
     roots,
@@ -207,8 +208,7 @@ def _is_read_of(outer: ast.AST | None, node: ast.Call, ctx: Context) -> bool:
 
 
 def _message(node: ast.Call, read: Read, ctx: Context) -> str:
-    what = "copies" if read.copies else "reads"
-    return (
-        f"`{ctx.text(node)}` {ctx.heat(node).phrase} and {what} a device tensor: the host blocks until all queued GPU "
-        "work has finished."
-    )
+    what = f"{'copies' if read.copies else 'reads'} a device tensor"
+    what += ", though only the last is used" if only_last_counts(node, ctx) is not None else ""
+    often = ctx.heat(node).phrase
+    return f"`{ctx.text(node)}` {often} and {what}: the host blocks until all queued GPU work has finished."

@@ -11,6 +11,7 @@ from perflint.analysis.gradients.data_parallel import (
     has_process_for_each,
     is_data_parallel,
     is_offered,
+    runs_forward,
     trains_wrapped,
 )
 from perflint.analysis.gradients.process_groups import gloo_backend, is_chosen
@@ -38,6 +39,7 @@ __all__ = [
     "minds_reductions",
     "no_sync_around_backward_only",
     "row_of_collectives",
+    "runs_forward",
     "step_of_caller",
     "trains_under_ddp",
     "trains_wrapped",

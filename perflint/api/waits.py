@@ -28,6 +28,7 @@ from perflint.analysis.waits.host_answers import answers_on_host
 from perflint.analysis.waits.host_search import in_host_search
 from perflint.analysis.waits.host_work import in_forward, in_step, region_of, works_on_host
 from perflint.analysis.waits.kept_results import is_beside_generation, is_kept_until_end
+from perflint.analysis.waits.last_turn import only_last_counts
 from perflint.analysis.waits.masks import is_boolean, mask_in, only_writes_masked
 from perflint.analysis.waits.next_reads import is_read_next
 from perflint.analysis.waits.numbers import (
@@ -139,6 +140,7 @@ __all__ = [
     "meets_for_files",
     "names_a_file",
     "numbers_of",
+    "only_last_counts",
     "only_writes_masked",
     "printed_in",
     "protects_data",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.api import Context, callee_name, counts, images
-from perflint.api.waits import Read, Use, check_around, is_fill_value, use_of, whole_of_rows
+from perflint.api.waits import Read, Use, check_around, is_fill_value, only_last_counts, use_of, whole_of_rows
 from perflint.api.words import short_text
 
 _FOR_LOOK_UP = (
@@ -22,6 +22,8 @@ def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) 
         return f"Copy all rows at once before the loop: `{ctx.text(whole)}.{'cpu' if read.copies else 'tolist'}()`."
     if ctx.target(node.func) in images.CHECKING:
         return "Keep the means and deviations in buffers, and compute `(image - mean) / deviation` with them."
+    if only_last_counts(node, ctx) is not None:
+        return f"Keep `{value}` on the device, and read that of the last iteration once after the loop."
     use = use_of(node, ctx)
     if use is not Use.OTHER:
         return _for_use(use, node, read, ctx)

@@ -15,6 +15,12 @@ from perflint.syntax.walk import walk
 from perflint.torch_model import distributed
 from perflint.torch_model.names import canonical
 
+#: What a module hands itself back from, and what else of it runs no forward.
+_ITSELF = frozenset("to cuda cpu float half double bfloat16 type eval train requires_grad_ apply".split())
+_NO_FORWARD = frozenset(
+    "module load_state_dict state_dict parameters named_parameters buffers named_buffers modules named_modules "
+    "children named_children zero_grad training device_ids".split()
+)
 _OF_PROCESSES = (*distributed.DISTRIBUTED_DATA_PARALLEL, *distributed.FULLY_SHARDED)
 
 
@@ -80,6 +86,34 @@ def trains_wrapped(node: ast.Call, ctx: FileFacts) -> Confidence | None:
     if any(ctx.program.trains(Scope(ctx.path, name)) for name in ctx.summary.functions):
         return Confidence.HIGH
     return None
+
+
+def runs_forward(wrapped: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a forward may go through what is wrapped: it is called, or goes where nobody follows it. Not where it is
+    only unwrapped again: `model.load_state_dict(saved)` and `model = model.module`.
+    """
+    return _runs(wrapped, ctx, {wrapped})
+
+
+def _runs(value: ast.expr, ctx: FileFacts, seen: set[ast.expr]) -> bool:
+    outer = ctx.tree.parent(value)
+    if isinstance(outer, ast.Expr):
+        return False
+    if isinstance(outer, ast.Attribute):
+        if outer.attr in _NO_FORWARD:
+            return False
+        call = ctx.tree.parent(outer)
+        is_called = isinstance(call, ast.Call) and call.func is outer
+        return outer.attr not in _ITSELF or not isinstance(call, ast.Call) or not is_called or _runs(call, ctx, seen)
+    target = outer.targets[0] if isinstance(outer, ast.Assign) and len(outer.targets) == 1 else None
+    made = ctx.inference.flow.definition_at(target) if isinstance(target, ast.Name) else None
+    if made is None or made.path:
+        return True
+    if any(isinstance(part, ast.Global) and made.name in part.names for part in ctx.walk(ctx.tree.scope_of(value))):
+        return True
+    uses = [use for use in ctx.inference.flow.uses_of(made) if use not in seen]
+    seen.update(uses)
+    return any(_runs(use, ctx, seen) for use in uses)
 
 
 def copies_module(node: ast.Call, ctx: FileFacts) -> bool:

@@ -20,6 +20,7 @@ from perflint.analysis.waits.called_functions import (
     queue_of,
     step_loop_around,
 )
+from perflint.analysis.waits.last_turn import only_last_counts
 from perflint.analysis.waits.queue_changes import READERS, SEVERAL
 from perflint.analysis.waits.reads import device_read
 from perflint.analysis.waits.rows import whole_of_rows
@@ -60,7 +61,8 @@ def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
         return Impact.LOW
     found = impact_at(node, ctx)
     # What a library of the host computes with has to come there: the wait can be put off, and not spared.
-    return min(found, Impact.MEDIUM) if use_of(node, ctx) is Use.HOST else found
+    is_needed = use_of(node, ctx) is Use.HOST and only_last_counts(node, ctx) is None
+    return min(found, Impact.MEDIUM) if is_needed else found
 
 
 def first_of_block(node: ast.AST, ctx: FileFacts) -> ast.AST:
