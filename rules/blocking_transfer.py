@@ -34,6 +34,7 @@ from perflint.api.transfers import (
     data_copy_at,
     first_of_each_block,
     is_pass,
+    made_anew,
     made_before,
 )
 from perflint.api.waits import (
@@ -75,6 +76,7 @@ class BlockingTransfer(Rule):
     What to do
 
     Write `batch.to(device, non_blocking=True)` and set `pin_memory=True` on the loader (see unpinned-loader).
+    What an operation computes of the batch on the host is not pinned: copy the batch first, and compute on the device.
     Prefetching the next batch on the same stream gains nothing more; overlap needs a second stream.
 
     Write `torch.tensor(data).to(device, non_blocking=True)` for small data; `torch.full((), number, device=device)`
@@ -94,7 +96,8 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - Data other than a loader's batch behind a wait of the same step that stays.
+    - Data other than a loader's batch behind a wait of the same step that stays, and other results of operations
+      on the host behind a read.
     - Batches of an evaluation whose every step ends by reading its results, other than to collect them.
     - Passes that train nothing and that a program takes once.
     - What a function that answers on the host, with an action or an array, copies at its beginning.
@@ -135,6 +138,8 @@ class BlockingTransfer(Rule):
         emptied = emptied_by(first.call, ctx)
         if costs_little(copy.call, ctx, is_drained=emptied is not None, is_batch=_is_of_loader(copy)):
             return
+        if emptied is not None and not _is_from_loader(copy) and made_anew(copy.moved, ctx) is not None:
+            return  # the bytes are staged whatever the call says, and nobody waits for anything else
         if emptied is not None and not _is_of_loader(copy) and waited_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch
         words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
@@ -210,8 +215,13 @@ def _here(wait: Hop | None, ctx: Context) -> tuple[Hop, ...]:
 
 def _is_of_loader(copy: Copy) -> bool:
     """Whether a batch is moved, whose bytes count whatever waits besides."""
-    is_loaded = is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
-    return is_loaded or (copy.value.tag is Tag.BATCH and not is_from(copy.value.origin, Provenance.TOKENIZER))
+    return _is_from_loader(copy) or (
+        copy.value.tag is Tag.BATCH and not is_from(copy.value.origin, Provenance.TOKENIZER)
+    )
+
+
+def _is_from_loader(copy: Copy) -> bool:
+    return is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
 
 
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:

@@ -71,8 +71,8 @@ class UnpinnedLoader(Rule):
     - Loaders that one evaluation iterates once, and those in functions that no program calls.
     - Collate functions that create no tensors, or return a project class without `pin_memory`, or one that moves
       itself.
-    - Loops that move nothing, what is made of the batch before the move (`batch.float().to(device)`, sorted or
-      stacked rows), or indices alone.
+    - Loops that move nothing, what is made of the batch before the move (`batch.float().to(device)`, clamped, sorted
+      or stacked rows), or indices alone.
     - Loaders whose pass is one batch (`batch_size=len(dataset)`).
     - Loaders without workers, unless making a sample is known to be expensive (then add workers first).
 

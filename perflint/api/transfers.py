@@ -35,6 +35,7 @@ from perflint.analysis.transfers.moved_modules import (
     may_be_module,
 )
 from perflint.analysis.transfers.moves import aligns, constructor
+from perflint.analysis.transfers.own_memory import made_anew
 from perflint.analysis.transfers.redundant import copied_before, cut_later
 from perflint.analysis.transfers.widenings import widens
 from perflint.analysis.values.lists_of_arrays import are_small, holds_arrays, is_little
@@ -74,6 +75,7 @@ __all__ = [
     "is_read_on_host",
     "is_where_needed",
     "is_written_out",
+    "made_anew",
     "made_before",
     "may_be_module",
     "sized_type",

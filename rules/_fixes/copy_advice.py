@@ -7,8 +7,9 @@ import ast
 from perflint.api import OVERWRITING, Context, Fix, Provenance, Tag, callee_name, is_from
 from perflint.api.invariants import is_number, is_step_constant, single
 from perflint.api.transfers import Copy, DataCopy, What, sized_type
+from perflint.api.words import short_text
 
-from .copy_fixes import cast_of_batch, copied_without_waiting, overwritten_without_waiting
+from .copy_fixes import cast_of_batch, copied_without_waiting, made_of_batch, overwritten_without_waiting
 from .filled import filled_on_device, filled_text
 
 
@@ -26,6 +27,9 @@ def advice_for_copy(copy: Copy, ctx: Context) -> str:
         return f"Move what it is computed from to the device, and call `{work}` there."
     if (cast := cast_of_batch(copy, ctx)) is not None:
         return f"Cast `{cast}` in the dataset, or on the device after the copy: what a cast makes is not pinned."
+    if (made := made_of_batch(copy, ctx)) is not None:
+        what = f"`{short_text(made, ctx, 40)}`"
+        return f"Compute {what} in the dataset, or on the device after the copy: its result on the host is not pinned."
     text = ctx.text(copy.call)
     if callee_name(copy.call) == "type_as":  # takes no option, as `to` does
         text = f"{ctx.text(copy.moved)}.to({ctx.text(copy.call.args[0])})"

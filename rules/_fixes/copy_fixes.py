@@ -21,7 +21,7 @@ from perflint.api import (
     ways_in,
 )
 from perflint.api.aliases import changes_later, unread
-from perflint.api.transfers import Copy, cast_before
+from perflint.api.transfers import Copy, cast_before, made_anew
 
 #: Types to which the host and the device convert alike; integers cut what is out of their range each in its own way.
 _ALIKE = frozenset(
@@ -39,9 +39,16 @@ def cast_of_batch(copy: Copy, ctx: Context) -> str | None:
     return cast_before(copy.moved, ctx)
 
 
+def made_of_batch(copy: Copy, ctx: Context) -> ast.expr | None:
+    """The operation of the host that has made what is copied of a loader's batch."""
+    if not is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER):
+        return None
+    return made_anew(copy.moved, ctx)
+
+
 def without_waiting(copy: Copy, ctx: Context) -> Fix | None:
-    """`non_blocking=True`: safe where that is proven. It does nothing for what a cast has made on the host."""
-    if cast_of_batch(copy, ctx) is not None:
+    """`non_blocking=True`: safe where that is proven. It does nothing for what was made on the host."""
+    if cast_of_batch(copy, ctx) is not None or made_of_batch(copy, ctx) is not None:
         return None
     reason, edit = why_unsafe(copy, ctx), ctx.edit.set_keyword(copy.call, "non_blocking", "True")
     if callee_name(copy.call) == "type_as":  # takes no option, as `to` does

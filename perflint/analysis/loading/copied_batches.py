@@ -10,6 +10,7 @@ from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.glanced import is_glanced_at
 from perflint.analysis.loading.loaders import purpose
+from perflint.analysis.loading.made_anew import makes_all_anew
 from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_in, is_hook, runs, use
 from perflint.analysis.loading.reaching import is_of_batch, moves_indices
 from perflint.analysis.names.refs import Scope
@@ -96,6 +97,8 @@ def moves_batches(run: Run, ctx: FileFacts) -> bool:
     """
     if ctx.program.mentions(_PREPARERS, _around(run, ctx)):
         return True
+    if makes_all_anew(run, ctx):
+        return False
     own, names = calls_in(run, ctx), batch_names(run, ctx)
     moved = [call for call in own if last_of(call.func) in ("to", "cuda")]
     of_batch = [call for call in moved if _is_of(call.func, names)]
