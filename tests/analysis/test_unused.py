@@ -98,6 +98,18 @@ def test_what_a_package_brings_in_itself_is_public_where_others_can_install_it(c
     assert heats(linked, "Offered.forward", "Kept.forward") == [heat, "once"]
 
 
+@pytest.mark.parametrize(("setup", "heat"), [("zoo__ops__setup", "once"), ("setup", "step")])
+def test_what_builds_an_extension_installs_nothing_of_what_lies_around_it(setup: str, heat: str) -> None:
+    files: dict[str, Any] = {setup: "from setuptools import setup\nsetup(name='ops')\n"}
+    linked = program(
+        train=TRAIN.format(imports="from zoo.layers import Used", made="Used()"),
+        zoo__INIT="from .layers import Used, Offered\n",
+        zoo__layers=module("Used", "Offered", "Kept"),
+        **files,
+    )
+    assert heats(linked, "Offered.forward", "Kept.forward") == [heat, "once"]
+
+
 SPEECH = """
 import pytorch_lightning as pl
 from torch import nn

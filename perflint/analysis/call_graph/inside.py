@@ -16,10 +16,10 @@ def is_inside(path: str, files: Container[str], configured: frozenset[str]) -> b
     folder, inside = path.rpartition("/")[0], False
     while folder and f"{folder}/__init__.py" in files:
         folder, inside = folder.rpartition("/")[0], True
-    return inside and not _is_set_up(folder, files)
+    return inside and not is_set_up(folder, files)
 
 
-def _is_set_up(folder: str, files: Container[str]) -> bool:
+def is_set_up(folder: str, files: Container[str]) -> bool:
     """Whether a folder, or one around it, says how what it holds is installed."""
     while folder and f"{folder}/setup.py" not in files:
         folder = folder.rpartition("/")[0]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from perflint.analysis.call_graph.definitions import MAIN, Definitions, Node, definitions_of, finds_methods, node_of
-from perflint.analysis.call_graph.inside import is_inside
+from perflint.analysis.call_graph.inside import is_inside, is_set_up
 from perflint.analysis.call_graph.references import References
 from perflint.analysis.evidence import STARTING_CALLS, last_name, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
@@ -361,17 +361,19 @@ class Unused:
         in itself exports to its neighbours only, who say what they use of it; so does one of a project that nobody can
         install.
         """
-        if not self._is_installable:
+        if not self._is_installable(path):
             return False
         package = f"{path.rpartition('/')[0]}/__init__.py".lstrip("/")
         return package not in self._references.summaries or package in self._public
 
-    @cached_property
-    def _is_installable(self) -> bool:
-        """Whether others may import of the project at all: it says how it is installed, or nothing is known of that."""
+    def _is_installable(self, path: str) -> bool:
+        """Whether others may import of a file at all: it lies in what says how it is installed, or nothing is known of
+        that. What builds an extension, or is a project of its own, says nothing of what lies beside it.
+        """
         words = self._configured()
-        said = any(path.rpartition("/")[2] == "setup.py" for path in self._resolver.summaries)
-        return said or not words or INSTALLED in words
+        if not words or INSTALLED in words:
+            return True
+        return is_set_up(path.rpartition("/")[0], self._resolver.summaries)
 
     @cached_property
     def _published(self) -> tuple[str, ...]:
