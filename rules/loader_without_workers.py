@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Rule
 from perflint.api.loading import (
     LOADER_NAMES,
     SAMPLERS,
@@ -60,6 +60,7 @@ class LoaderWithoutWorkers(Rule):
     - Datasets that perflint cannot see, and iterable datasets.
     - Datasets that receive a device (forked workers cannot use CUDA).
     - Loaders that no training loop iterates, and evaluations that a training runs once.
+    - Loaders that each step builds again for one batch (it would start its workers again).
     - Datasets whose class is defined in a notebook (spawned workers cannot import it).
 
     Known limitations
@@ -105,6 +106,8 @@ class LoaderWithoutWorkers(Rule):
             return
         if evaluates and not infers and not any(loop.again for loop in loops):
             return  # a look at the data, or one evaluation
+        if not loops and not samples and ctx.heat(node) >= Heat.STEP:
+            return  # made anew for one batch: workers would be started for each
         made_in = ctx.scope(node)
         if not loops and (made_in.function == "<module>" or ctx.program.never_runs(made_in)):
             return  # a script that shows no use for it, or a function that no program calls

@@ -114,9 +114,14 @@ class BatchSources:
         func = call.func
         if func == "next":
             return bool(call.args) and self._takes_batch(call.args[0], scope)
-        if not isinstance(func, str) or call.args:
+        if call.args:
             return False
-        iterator, _, name = func.rpartition(".")
+        if isinstance(func, tuple) and func[0] == "attr":
+            iterator, name = func[1], func[2]  # `iter(loader).next()`
+        elif isinstance(func, str):
+            iterator, _, name = func.rpartition(".")
+        else:
+            return False
         return name in ("__next__", "next") and bool(iterator) and self._takes_batch(iterator, scope)
 
     def _takes_batch(self, value: Value, scope: Scope) -> bool:
@@ -128,10 +133,23 @@ class BatchSources:
                 return not definitions or any(may_give_batches(inner) for inner, _ in definitions)
             name = self._unwrapped(value, scope)
             return name is not None and looks_like_loader(name)
-        if isinstance(value, tuple) and value[0] == "call" and value[1] == "iter" and value[2]:
-            name = self._unwrapped(value[2][0], scope)
+        begun = _begun(value)
+        if begun is not None:
+            name = self._unwrapped(begun, scope)
             return name is not None and looks_like_loader(name)
         return False
 
     def _facts(self, scope: Scope) -> FunctionFacts:
         return self._resolver.summaries[scope.path].functions[scope.function]
+
+
+def _begun(value: Value) -> Value:
+    """`x` of `iter(x)` and of `x.__iter__()`."""
+    if not isinstance(value, tuple) or value[0] != "call":
+        return None
+    if value[1] == "iter":
+        return value[2][0] if value[2] else None
+    if isinstance(value[1], str):
+        of, _, name = value[1].rpartition(".")
+        return of if name == "__iter__" and of else None
+    return value[1][1] if isinstance(value[1], tuple) and value[1][0] == "attr" and value[1][2] == "__iter__" else None

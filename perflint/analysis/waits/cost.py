@@ -178,6 +178,15 @@ def is_waited_for_next(node: ast.AST, ctx: FileFacts) -> bool:
     return _queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
 
 
+def begins_drained(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether each iteration of the steps around `node` begins with nothing queued: the one before has waited."""
+    loop = step_loop_around(node, ctx)
+    if loop is None:
+        return False
+    first = loop.test if isinstance(loop, ast.While) else loop.target
+    return not _queues_around(node, ctx).but_copies.before(first).is_full
+
+
 def is_waited_for_anyway(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the host waits behind a copy for what stays, before much is launched: without the copy's own wait it
     waits there.

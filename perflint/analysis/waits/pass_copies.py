@@ -6,7 +6,7 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.transfers.host_copies import is_pass
-from perflint.analysis.waits.cost import is_repeated, is_waited_for_anyway, is_waited_for_next
+from perflint.analysis.waits.cost import begins_drained, is_repeated, is_waited_for_anyway, is_waited_for_next
 from perflint.analysis.waits.host_answers import answers_on_host
 from perflint.analysis.waits.kept_results import is_collected_at_end
 from perflint.finding import Confidence, Heat
@@ -48,4 +48,6 @@ def waits_in_any_case(node: ast.AST, ctx: FileFacts) -> bool:
     the next one begins.
     """
     found = ctx.phase(node)
-    return is_waited_for_next(node, ctx) or (found.ends_in_reads and found.confidence >= Confidence.MEDIUM)
+    if is_waited_for_next(node, ctx) or (found.ends_in_reads and found.confidence >= Confidence.MEDIUM):
+        return True
+    return begins_drained(node, ctx)
