@@ -22,7 +22,7 @@ from perflint.api import (
     modules,
     versions,
 )
-from perflint.api.gradients import cannot_be_fused, is_over_few_tensors
+from perflint.api.gradients import cannot_be_fused, is_never_stepped, is_over_few_tensors
 
 
 class UnfusedOptimizer(Rule):
@@ -53,7 +53,8 @@ class UnfusedOptimizer(Rule):
     - Projects that support a torch without it (Adam and AdamW since 2.0, SGD since 2.3, Adagrad and CPU since 2.4).
     - SGD and Adagrad over parameters sharded by `fully_shard`, which have no fused kernel.
     - Lightning with `precision=16` and `gradient_clip_val`, which rejects fused optimizers.
-    - Optimizers of a few tensors, or of a single layer; `SGD` without momentum; programs that train nothing.
+    - Optimizers of a few tensors, or of a single layer; `SGD` without momentum; programs that train nothing, and
+      optimizers that take no step.
 
     Known limitations
 
@@ -110,7 +111,8 @@ def _gains(node: ast.Call, ctx: Context) -> bool:
         return False
     if last(target) == "SGD" and not slower and argument(node, 2, "momentum") is None:
         return False  # one launch already
-    return not is_over_few_tensors(argument(node, 0, "params"), ctx) and not cannot_be_fused(last(target), ctx)
+    gains_nothing = is_over_few_tensors(argument(node, 0, "params"), ctx) or is_never_stepped(node, ctx)
+    return not gains_nothing and not cannot_be_fused(last(target), ctx)
 
 
 def _first_of(around: ast.AST, ctx: Context) -> ast.Call | None:

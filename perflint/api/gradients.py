@@ -59,6 +59,7 @@ from perflint.analysis.gradients.model_calls import (
     runs_network,
 )
 from perflint.analysis.gradients.module_sizes import holds_nothing
+from perflint.analysis.gradients.never_stepped import is_never_stepped
 from perflint.analysis.gradients.never_trained import never_trained
 from perflint.analysis.gradients.number_uses import becomes_text
 from perflint.analysis.gradients.optimized import steps_no_model
@@ -157,6 +158,7 @@ __all__ = [
     "is_itself_walked_back",
     "is_method_of_values",
     "is_model_call",
+    "is_never_stepped",
     "is_number_without_graph",
     "is_over_few_tensors",
     "is_part_of_walked_back",
