@@ -107,6 +107,14 @@ class Contents:
             if self._homes.container(item.container, item.scope) == container:
                 yield from self._put(item)
 
+    def values(self, dotted: str, scope: Scope) -> Iterator[tuple[Value, Scope]]:
+        """What is put into a container after it was made, as it is written."""
+        stored = self._all_stored().get(dotted.rpartition(".")[2], ())
+        container = self._homes.container(dotted, scope) if stored else None
+        for item in stored if container is not None else ():
+            if self._homes.container(item.container, item.scope) == container:
+                yield item.item, item.scope
+
     def replaced(self, found: Refs, receiver: str, scope: Scope) -> Refs:
         """What a method of a registry gives, with what the registry `receiver` holds for the placeholder."""
         if receiver in ("self", "cls") or not self._holds_placeholder(found):
@@ -245,9 +253,14 @@ def _stored_in(scope: Scope, facts: FunctionFacts) -> Iterator[_Stored]:
     for container, item in facts.stores:
         yield _Stored(container, item, scope)
     for call in facts.calls:
+        if type(call.func) is str and call.func.endswith(".update") and not call.args:
+            for _, value in call.keywords:
+                yield _Stored(call.func[:-7], value, scope)
         if type(call.func) is str and call.args:
             container, _, method = call.func.rpartition(".")
-            place = registries.PUTTING.get(method)
+            if method == "update" and len(call.args) == 1 and call.args[0] is not None:
+                yield _Stored(container, ("item", call.args[0], None), scope)
+            place = registries.PUTTING.get(method) if method != "extend" else None
             if place is not None and container and place < len(call.args) and call.args[place] is not None:
                 yield _Stored(container, call.args[place], scope)
 
