@@ -236,7 +236,7 @@ class Expressions(Signatures):
         if func.attr == "extend":
             self.store_each(func.value, args[0])
         elif place < len(args) and path_of(func.value) not in self.scope.binds:
-            self.store(func.value, value_of(args[place], 3))
+            self.store(func.value, value_of(args[place], 4))
 
     def compute_arguments(self, node: ast.Call) -> None:
         """Write down the arguments of the last call that plain notation has no form for, or not for all of."""
