@@ -53,7 +53,7 @@ class Assignments(Flags):
                     if type(target.value) is ast.Name and self.is_key_of(target):
                         self.scope.bind(target.value.id, ANYTHING)
                     if type(target.slice) is not ast.Slice:
-                        self.store(target.value, value)
+                        self.store(target.value, value, target.slice)
         return None
 
     def is_key_of(self, target: ast.Subscript) -> bool:

@@ -82,11 +82,12 @@ class Targets:
                 held = ("map", ((key.value, value),)) if is_named else ("table", value, None)
                 self.scope.bind(target.value.id, held)  # type: ignore[attr-defined]
 
-    def store(self, node: ast.expr, value: Value) -> None:
+    def store(self, node: ast.expr, value: Value, key: ast.expr | None = None) -> None:
         """An item is put into a container, which may be called later on."""
         container = path_of(node) if may_be_code(value) else None
         if container is not None:
-            self.scope.stores[intern(container), value] = None
+            is_named = type(key) is ast.Constant and type(key.value) is str
+            self.scope.stores[intern(container), ("map", ((key.value, value),)) if is_named else value] = None  # type: ignore[union-attr]
 
     def store_each(self, node: ast.expr, items: ast.expr) -> None:
         """`self.hooks += [first, second]`, `hooks.extend(others)`: all that one container holds is put into another."""

@@ -52,7 +52,7 @@ class Held:
         for inner, where in self._further(value, scope):
             yield from self._parts(inner, where, index, depth - 1, left)
         if isinstance(value, str):
-            yield from self._resolver.contents.values(value, scope)
+            yield from self._resolver.contents.values(value, scope, index)
         elif value[0] == "item":
             for inner, where in self._parts(value[1], scope, value[2], depth - 1, left):
                 yield from self._parts(inner, where, index, depth - 1, left)

@@ -161,7 +161,7 @@ class Iteration:
         if not definitions and self.resolver.param_values is not None and "." not in value:
             for inner, where in self.resolver.param_values(scope, value):
                 yield from self.elements(inner, where, index)
-        yield from self.resolver.contents.items(value, scope)
+        yield from self.resolver.contents.items(value, scope, index)
         yield from self._annotated_elements(value, scope, index)
         yield from self._batches(value, scope)
 
