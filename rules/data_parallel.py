@@ -12,6 +12,7 @@ from perflint.api.processes import (
     has_process_for_each,
     is_data_parallel,
     is_offered,
+    option_of_several,
     runs_forward,
     trains_wrapped,
 )
@@ -45,7 +46,7 @@ class DataParallel(Rule):
       through them.
     - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
     - Code that offers the wrapper by its name for others to choose. Where another branch puts the same model under
-      DistributedDataParallel, the impact is low.
+      DistributedDataParallel, or an option names one device by default, the impact is low.
 
     References
 
@@ -65,13 +66,13 @@ class DataParallel(Rule):
         certainty = ctx.once(_certainty, node)
         if certainty is None:
             return
-        model = argument(node, 0, "module")
+        model, option = argument(node, 0, "module"), option_of_several(node, ctx)
         what = f"`{ctx.text(model)}`" if model is not None and len(ctx.text(model)) < 40 else "the model"
         yield self.finding(
             node,
             ctx,
             f"With several devices, every forward pass copies {what} to each and gathers the outputs on the first, in "
-            "threads of one process.",
+            f"threads of one process.{f' Only with several `{option}`.' if option else ''}",
             advice="Start one process per device with `torchrun`, for which the wrapper is there."
             if has_process_for_each(node, ctx)
             else "Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
@@ -91,8 +92,10 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
 
 
 def _impact(node: ast.Call, ctx: Context) -> Impact:
-    """Low where a launcher gets another wrapper; less where a test asks the machine: for most that is one device."""
-    if has_process_for_each(node, ctx):
+    """Low where a launcher gets another wrapper, or an option names one device by default; less where a test asks the
+    machine: for most that is one device.
+    """
+    if has_process_for_each(node, ctx) or option_of_several(node, ctx):
         return Impact.LOW
     asked = [test for test, holds in ctx.conditions(node) if holds and isinstance(test, ast.Compare)]
     return Impact.MEDIUM if any(asks_hardware(test, ctx) for test in asked) else Impact.HIGH

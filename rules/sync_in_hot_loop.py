@@ -55,7 +55,8 @@ class SyncInHotLoop(Rule):
     What it does
 
     Reports `.item()`, `.tolist()`, `.cpu()`, `float(t)`, `int(t)`, `bool(t)`, `min`, `max`, `sorted`, `range`, `math`
-    functions, slice bounds and writes into host tensors that read a device tensor on the hot path.
+    functions, slice bounds, writes into host tensors and `loss.data[0]` of old torch that read a device tensor on the
+    hot path.
 
     Why is this slow?
 
@@ -118,7 +119,7 @@ class SyncInHotLoop(Rule):
             found = list(self._needed(node, ctx))
             yield from found or self._stored(node, ctx)
             return
-        assert isinstance(node, ast.Call)
+        assert isinstance(node, (ast.Call, ast.Subscript))
         if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return
         if formatter_around(node, ctx) is not None or used_under_guard(node, ctx) is not None:
@@ -200,14 +201,14 @@ def _was_cut_before(node: ast.AST, read: Read, ctx: Context) -> bool:
     )
 
 
-def _is_read_of(outer: ast.AST | None, node: ast.Call, ctx: Context) -> bool:
+def _is_read_of(outer: ast.AST | None, node: ast.expr, ctx: Context) -> bool:
     """Whether what a read gives is read at once: of `int(max(counts))` the whole is told, once."""
     if not isinstance(outer, ast.Call) or node not in outer.args:
         return False
     return device_read(node, ctx) is not None and device_read(outer, ctx) is not None
 
 
-def _message(node: ast.Call, read: Read, ctx: Context) -> str:
+def _message(node: ast.expr, read: Read, ctx: Context) -> str:
     what = f"{'copies' if read.copies else 'reads'} a device tensor"
     what += ", though only the last is used" if only_last_counts(node, ctx) is not None else ""
     often = ctx.heat(node).phrase

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Claims, Context, Finding, Fix, Heat, Impact, Rule, walk
+from perflint.api import Applicability, Calls, Claims, Context, Finding, Fix, Heat, Impact, Nodes, Rule, walk
 from perflint.api.aliases import is_written_in
 from perflint.api.waits import READ_NAMES, GuardedUse, device_read, is_exceptional, used_under_guard, works_on_host
 
@@ -46,13 +46,13 @@ class UnusedMetricWork(Rule):
     code, name = "TPL209", "unused-metric-work"
     numerics = "same bits"
     impact = Impact.HIGH
-    listens = (Calls(*READ_NAMES),)
+    listens = (Calls(*READ_NAMES), Nodes(ast.Subscript))
     at_least = Heat.STEP
     needs_accelerator = True
     claims = Claims("read", "to-host")
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        assert isinstance(node, ast.Call)
+        assert isinstance(node, (ast.Call, ast.Subscript))
         read = device_read(node, ctx)
         if read is None or works_on_host(node, ctx) or is_exceptional(node, ctx):
             return

@@ -395,7 +395,16 @@ def _options_of(summary: Summary) -> Iterator[tuple[str, object]]:
             given = dict(call.keywords).get("default")
             texts = [item[2] for item in call.args if isinstance(item, tuple) and item[0] == "const"]
             for name in {item.lstrip("-").replace("-", "_") for item in texts if isinstance(item, str)}:
-                yield name, given[2] if isinstance(given, tuple) and given[0] == "const" else None
+                yield name, _literal(given)
+
+
+def _literal(value: Value) -> object:
+    """What is written as a literal, or as a tuple or list of such; None for anything else."""
+    if not isinstance(value, tuple):
+        return None
+    if value[0] == "seq":
+        return tuple(_literal(item) for item in value[1])
+    return value[2] if value[0] == "const" else None
 
 
 def _calls(path: str, summary: Summary) -> Iterator[tuple[Scope, CallFacts]]:

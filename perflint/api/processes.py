@@ -11,6 +11,7 @@ from perflint.analysis.gradients.data_parallel import (
     has_process_for_each,
     is_data_parallel,
     is_offered,
+    option_of_several,
     runs_forward,
     trains_wrapped,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "loop_over_values",
     "minds_reductions",
     "no_sync_around_backward_only",
+    "option_of_several",
     "row_of_collectives",
     "runs_forward",
     "step_of_caller",

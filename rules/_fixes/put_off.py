@@ -21,7 +21,7 @@ _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-def read_after_loop(node: ast.Call, ctx: Context) -> tuple[Fix | None, str]:
+def read_after_loop(node: ast.expr, ctx: Context) -> tuple[Fix | None, str]:
     """The fix of a read whose number a loop only collects: the widest loop around it that can do without the number.
     Where a sum or list cannot wait, no fix and why; no reason where nothing is collected.
     """

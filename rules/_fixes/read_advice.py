@@ -14,13 +14,13 @@ _FOR_LOOK_UP = (
 )
 
 
-def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) -> str:
+def advice_for_read(node: ast.expr, read: Read, ctx: Context, *, forward: bool) -> str:
     value = " ".join(ctx.edit.receiver(read.value).split()).removesuffix(".detach()")
     statement = ctx.tree.statement_of(node)
     whole = whole_of_rows(read.value, ctx)
     if whole is not None:
         return f"Copy all rows at once before the loop: `{ctx.text(whole)}.{'cpu' if read.copies else 'tolist'}()`."
-    if ctx.target(node.func) in images.CHECKING:
+    if isinstance(node, ast.Call) and ctx.target(node.func) in images.CHECKING:
         return "Keep the means and deviations in buffers, and compute `(image - mean) / deviation` with them."
     if only_last_counts(node, ctx) is not None:
         return f"Keep `{value}` on the device, and read that of the last iteration once after the loop."
@@ -47,7 +47,7 @@ def advice_for_read(node: ast.Call, read: Read, ctx: Context, *, forward: bool) 
     return f"Keep `{value}` on the device, and read it only on the steps that need the number."
 
 
-def _for_use(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
+def _for_use(use: Use, node: ast.expr, read: Read, ctx: Context) -> str:
     """What to do about a value that the host needs: as a tensor it would wait where it is used."""
     if use is Use.CHECK:
         return f"Check on the device with {_check_on_device(node, read, ctx)}, or only behind a debugging switch."
@@ -69,7 +69,7 @@ def _for_use(use: Use, node: ast.Call, read: Read, ctx: Context) -> str:
     )
 
 
-def _for_host(node: ast.Call, ctx: Context) -> str:
+def _for_host(node: ast.expr, ctx: Context) -> str:
     """What a value can gain that a library of the host needs: the wait stays, but it may be one and come late."""
     others = [part for loop in ctx.loops(node)[:1] for part in ctx.walk(loop) if isinstance(part, ast.Call)]
     if any(callee_name(part) in ("cpu", "numpy", "item", "tolist") and part is not node for part in others):
@@ -80,14 +80,14 @@ def _for_host(node: ast.Call, ctx: Context) -> str:
     )
 
 
-def _check_on_device(node: ast.Call, read: Read, ctx: Context) -> str:
+def _check_on_device(node: ast.expr, read: Read, ctx: Context) -> str:
     """`torch._assert_async(loss < 10)` for `assert loss.item() < 10`."""
-    if callee_name(node) in ("allclose", "equal"):
+    if isinstance(node, ast.Call) and callee_name(node) in ("allclose", "equal"):
         return "`torch._assert_async(torch.isclose(...).all())`"
     check = check_around(node, ctx)
     test = check.test if isinstance(check, ast.Assert) else None
     if test is node:
-        if isinstance(node.func, ast.Name):  # `all(x > 0)` of Python, element by element
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):  # `all(x > 0)` of Python, element by element
             return f"`torch._assert_async({ctx.edit.receiver(read.value)}.{node.func.id}())`"
         return f"`torch._assert_async({ctx.text(read.value)})`"
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and node in (test.left, *test.comparators):

@@ -90,7 +90,7 @@ def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
         return None
     query, key, columns = factors
     scaled = found.scaled or _is_scaled(query, ctx) or _is_scaled(key, ctx)
-    weights = Weights(columns)
+    weights = Weights()
     if not spend(softmax, weights, ctx, _DEPTH) or len(weights.values) != 1 or not is_plain(weights.values[0]):
         return None
     turned = columns or is_turned(found.products[0], ctx)

@@ -8,6 +8,8 @@ from perflint.api import Context, attention, callee_name
 
 from .ranks import rank_of_factors
 
+#: What gives a picture the shape of tokens.
+_SHAPED = ("view", "reshape", "flatten")
 #: Dimensions of what `bmm` gives.
 _BATCHED = 3
 
@@ -51,7 +53,10 @@ def query_and_key(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr, 
         return None if columns is not None else (query, rows, False)
     if columns is not None:
         return columns, key, True
-    return (query, key, False) if _is_transposed_before(key, ctx) else None
+    if _is_transposed_before(key, ctx):
+        return query, key, False
+    # `theta = theta(x).view(b, c, -1).permute(0, 2, 1)`, and `phi = phi(x).view(b, c, -1)` with tokens in columns.
+    return (query, key, False) if _is_transposed_before(query, ctx) and _is_viewed(key, ctx) else None
 
 
 def _factors(product: ast.expr, ctx: Context) -> tuple[ast.expr, ast.expr] | None:
@@ -92,6 +97,14 @@ def _is_transposed_before(key: ast.expr, ctx: Context) -> bool:
     made = ctx.inference.flow.definitions(key)
     return bool(made) and all(
         item.value is not None and not item.path and _swaps_last(item.value, ctx) for item in made
+    )
+
+
+def _is_viewed(key: ast.expr, ctx: Context) -> bool:
+    """Whether a name holds what was given its shape, and not swapped since."""
+    made = ctx.inference.flow.definitions(key) if isinstance(key, ast.Name) else ()
+    return bool(made) and all(
+        isinstance(item.value, ast.Call) and not item.path and callee_name(item.value) in _SHAPED for item in made
     )
 
 
@@ -161,12 +174,12 @@ def _own(letter: str, of: str, other: str) -> bool:
     return letter in of and letter not in other
 
 
-def value_by(node: ast.expr, columns: bool, ctx: Context) -> ast.expr | None:  # noqa: FBT001 - a layout
+def value_by(node: ast.expr, ctx: Context) -> ast.expr | None:
     """The values that weights are multiplied with: `weights @ value`, for tokens in columns `value @ weights^T`."""
     outer = ctx.tree.parent(node)
-    if columns:
-        turned = ctx.tree.parent(outer) if isinstance(outer, ast.Attribute) else None
-        product = ctx.tree.parent(turned) if isinstance(turned, ast.Call) and _transposed(turned) is node else None
+    turned = ctx.tree.parent(outer) if isinstance(outer, ast.Attribute) else None
+    if isinstance(turned, ast.Call) and _transposed(turned) is node:
+        product = ctx.tree.parent(turned)
         factors = _factors(product, ctx) if isinstance(product, ast.expr) else None
         return factors[0] if factors is not None and factors[1] is turned else None
     if isinstance(outer, ast.Attribute):

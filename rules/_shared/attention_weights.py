@@ -18,7 +18,6 @@ _VIEWS = SHAPING | frozenset("transpose permute squeeze unsqueeze expand to type
 class Weights:
     """What was found on the way from the softmax to the product with the values."""
 
-    columns: bool
     values: list[ast.expr] = field(default_factory=list)
     products: list[ast.AST] = field(default_factory=list)
     drops: bool = False
@@ -29,7 +28,7 @@ def spend(node: ast.expr, found: Weights, ctx: Context, depth: int) -> bool:
     outer = ctx.tree.parent(node)
     if not depth or outer is None:
         return False
-    value = value_by(node, found.columns, ctx)
+    value = value_by(node, ctx)
     if value is not None:
         if value not in found.values:
             found.values.append(value)

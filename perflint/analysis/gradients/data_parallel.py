@@ -11,6 +11,7 @@ from perflint.analysis.naming.models import DATA_PARALLEL
 from perflint.analysis.naming.phases import WITHOUT_TRAINING
 from perflint.finding import Confidence
 from perflint.ir.calls import argument, callee_name
+from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
 from perflint.torch_model import distributed
 from perflint.torch_model.names import canonical
@@ -127,6 +128,14 @@ def _has_one_device(node: ast.Call) -> bool:
     """`device_ids=[0]`: then the wrapper calls the module as it is."""
     devices = argument(node, 1, "device_ids")
     return isinstance(devices, (ast.List, ast.Tuple)) and len(devices.elts) == 1
+
+
+def option_of_several(node: ast.Call, ctx: FileFacts) -> str:
+    """The option by which a user gives a wrapper several devices, where it is one by default; empty where none is."""
+    devices = argument(node, 1, "device_ids")
+    name = last_name(devices).strip("_") if isinstance(devices, (ast.Name, ast.Attribute)) else ""
+    defaults = ctx.program.whole.option_defaults(name, ctx.path) if name else ()
+    return name if defaults and all(isinstance(item, tuple) and len(item) == 1 for item in defaults) else ""
 
 
 def _is_without_device(node: ast.Call, ctx: FileFacts) -> bool:

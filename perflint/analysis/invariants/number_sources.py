@@ -352,7 +352,7 @@ def round_trip(node: ast.Call, ctx: FileFacts) -> tuple[ast.Call, ...]:
     return origin.fetched if origin.source is Source.DEVICE and not origin.foreign else ()
 
 
-def goes_back(node: ast.Call, ctx: FileFacts) -> bool:
+def goes_back(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether what a call fetches from the device is sent back to it on the same turn: round-trip-transfer tells it."""
     return id(node) in ctx.once(_going_back, ctx.tree.scope_of(node))
 

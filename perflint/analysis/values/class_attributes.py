@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.values.appended import Put, with_appended
 from perflint.analysis.values.class_stores import ClassStores
+from perflint.analysis.values.displays import telling
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import UNKNOWN, Device, Kind, Place, Tag, join
 from perflint.analysis.values.object_attributes import ObjectAttributes
@@ -46,6 +47,8 @@ class ClassAttributes:
             return None
         buffers = self._stores.buffers_of(node)
         definitions = _stored(self._stores.lasting(node, name), is_registered=name in buffers)
+        if len(definitions) > 1:
+            definitions = list(telling(tuple(definitions), self._inference.flow, self._inference.tree))
         kinds = []
         for definition in definitions:
             kind = self._inference.definition_kind(definition)

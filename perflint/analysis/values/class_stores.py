@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.syntax.bindings import Binding, Definition
@@ -51,21 +52,27 @@ class ClassStores:
     def _not_replaced(self, stores: list[Definition]) -> list[Definition]:
         if len(stores) < 2:
             return stores
-        plain = [item for item in stores if item.binding is Binding.ASSIGN]
-        return [item for item in stores if not any(self._replaces(later, item) for later in plain)]
+        plain = {id(item.node) for item in stores if item.binding is Binding.ASSIGN}
+        around = {id(outer) for item in stores for outer in self._around(item.node)}
+        return [item for item in stores if not self._is_replaced(item.node, plain, around)]
 
-    def _replaces(self, later: Definition, earlier: Definition) -> bool:
-        """Whether a statement always runs after another one, further on in a block around it."""
-        tree, last = self._inference.tree, later.node
-        while isinstance(tree.parent(last), (ast.With, ast.AsyncWith)):
-            last = tree.parent(last) or last  # what stands in a `with` runs whenever that does
-        parent = tree.parent(last)
-        if later is earlier or parent is None or later.node.lineno <= earlier.node.lineno:  # type: ignore[attr-defined]
-            return False
-        around = [earlier.node, *tree.ancestors(earlier.node)]
-        block = block_with(parent, last)
-        before = block[: block.index(last)] if block else ()  # type: ignore[arg-type]
-        return any(outer in before for outer in around)
+    def _around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, in its own method."""
+        for outer in self._inference.tree.ancestors(node):
+            yield outer
+            if isinstance(outer, (*FUNCTIONS, ast.ClassDef)):
+                return
+
+    def _is_replaced(self, node: ast.AST, stores: set[int], around: set[int]) -> bool:
+        """Whether one of the stores always runs after a statement, further on in a block around it."""
+        inner = node
+        for outer in self._around(node):
+            block = block_with(outer, inner) or []
+            later = block[block.index(inner) + 1 :] if inner in block else []
+            if any(_always_stores(item, stores, around) for item in later):
+                return True
+            inner = outer
+        return False
 
     def methods_of(self, node: ast.ClassDef) -> list[tuple[FunctionNode, str]]:
         """The methods of a class that take their object, with their texts."""
@@ -95,3 +102,17 @@ class ClassStores:
                     if isinstance(first, ast.Constant) and isinstance(first.value, str):
                         known[first.value] = part.args[1] if len(part.args) > 1 else None
         return known
+
+
+def _always_stores(statement: ast.stmt, stores: set[int], around: set[int]) -> bool:
+    """Whether a statement is one of the stores, or each way through it takes one or raises."""
+    if id(statement) in stores:
+        return True
+    if id(statement) not in around:
+        return False
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return any(_always_stores(item, stores, around) for item in statement.body)
+    return isinstance(statement, ast.If) and all(
+        any(_always_stores(item, stores, around) or isinstance(item, ast.Raise) for item in arm)
+        for arm in (statement.body, statement.orelse)
+    )

@@ -26,7 +26,7 @@ from perflint.analysis.values.kind import (
 from perflint.analysis.values.object_attributes import is_open
 from perflint.analysis.values.operations import iterate
 from perflint.analysis.values.origin import Origin, Provenance, is_from
-from perflint.analysis.values.placing import placed, put_module
+from perflint.analysis.values.placing import handed_out, placed
 from perflint.analysis.values.scattering import unwrapped
 from perflint.finding import Confidence
 from perflint.ir.notation import lambda_name
@@ -428,7 +428,7 @@ class Classes:
         if base.tag is not Tag.MODULE:
             return kind
         place, device = methods.result_place(base, list(arguments.kinds()))
-        return put_module(kind, place, device)
+        return handed_out(kind, place, device)
 
     def call_super(self, func: ast.Attribute, arguments: Arguments) -> Kind:
         """`super().name(...)`."""

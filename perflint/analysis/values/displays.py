@@ -11,7 +11,7 @@ from perflint.analysis.values import operations
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, join, mapping, sequence
 from perflint.syntax.backwards import keys_where
-from perflint.syntax.bindings import Binding, Definition
+from perflint.syntax.bindings import Binding, Definition, key_of
 from perflint.syntax.reaching import Reaching
 from perflint.syntax.tree import Tree
 
@@ -68,9 +68,19 @@ def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> 
     moving = [item for item in definitions if _moves_where_it_can(item, tree)]
     if not moving:
         return definitions
-    sources = [source for item in moving if (source := _moved(item.value)) is not None]
-    left = [item for source in sources for item in flow.definitions(source)]
+    sources = [source for item in moving if (source := _moved_path(item.value)) is not None]
+    left = [
+        item
+        for source in sources
+        for item in (flow.definitions(source) if isinstance(source, ast.Name) else flow.definitions_of(source)[0])
+    ]
     return tuple(item for item in definitions if item in moving or item not in left)
+
+
+def telling_stores(use: ast.expr, flow: Reaching, tree: Tree) -> tuple[tuple[Definition, ...], bool]:
+    """The same of `self.images`: its stores in this function, and whether it may have the value from before them."""
+    stores, through = flow.definitions_of(use)
+    return (telling(stores, flow, tree) if len(stores) > 1 else stores), through
 
 
 def moves_items_where_it_can(store: Definition, use: ast.expr, tree: Tree) -> bool:
@@ -100,8 +110,8 @@ def moves_items_where_it_can(store: Definition, use: ast.expr, tree: Tree) -> bo
 
 
 def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
-    moved = _moved(definition.value) if definition.binding is Binding.ASSIGN else None
-    if moved is None or moved.id != definition.name:
+    moved = _moved_path(definition.value) if definition.binding is Binding.ASSIGN else None
+    if moved is None or key_of(moved) != definition.name:
         return False
     branch = tree.parent(definition.node)
     return isinstance(branch, ast.If) and _asks_for_machine(branch.test)
@@ -113,12 +123,18 @@ def _asks_for_machine(test: ast.expr) -> bool:
 
 def _moved(value: ast.expr | None, methods: tuple[str, ...] = _MOVES) -> ast.Name | None:
     """`x` of `x.cuda()` and `x.float().to(device)`."""
+    moved = _moved_path(value, methods)
+    return moved if isinstance(moved, ast.Name) else None
+
+
+def _moved_path(value: ast.expr | None, methods: tuple[str, ...] = _MOVES) -> ast.Name | ast.Attribute | None:
+    """The same, or `self.x` of `self.x.cuda()`."""
     if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in methods):
         return None
     moved: ast.expr = value
     while isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
         moved = moved.func.value
-    return moved if isinstance(moved, ast.Name) else None
+    return moved if isinstance(moved, (ast.Name, ast.Attribute)) else None
 
 
 def _element(item: ast.expr, frame: Frame | None, evaluate: _Eval) -> Kind:

@@ -354,7 +354,7 @@ class Inference:
         return self.narrowing.narrow(node, found, frame)
 
     def _attribute_value(self, node: ast.Attribute, frame: Frame | None) -> Kind:
-        stores, through = self.flow.definitions_of(node)
+        stores, through = displays.telling_stores(node, self.flow, self.tree)
         kinds: list[Kind] = []
         for item in stores:
             kinds.append(self.definition_kind(item, frame))

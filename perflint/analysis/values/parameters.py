@@ -441,7 +441,7 @@ class Parameters:
         node = argument_of(call, name, place)
         if node is None:
             return None
-        return UNKNOWN if isinstance(node, ast.Starred) else self.inference.eval(node, frame)
+        return self.written.given(call, node, place, frame)
 
     def node_at(self, edge: Edge, name: str, place: int) -> ast.expr | None:
         """The same as it is written; None where that is not plain to see."""

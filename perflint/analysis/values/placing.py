@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.values.kind import NEVER, Device, Kind, Place, Tag, leaf_place
-from perflint.analysis.values.origin import Origin, Provenance
+from perflint.analysis.values.origin import Origin, Provenance, is_from
 
 
 def placed(kind: Kind, base: Kind) -> Kind:
@@ -25,6 +25,20 @@ def put_module(kind: Kind, place: Place, device: Device | None) -> Kind:
     if kind.items:
         changes["items"] = tuple((key, put_module(item, place, device)) for key, item in kind.items)
     return kind.but(**changes) if changes else kind
+
+
+def handed_out(kind: Kind, place: Place, device: Device | None) -> Kind:
+    """What a call of a module gives: where the module is, also where a part of it computed the result of nobody knows
+    what.
+    """
+    if (
+        kind.is_tensor
+        and kind.place is Place.UNKNOWN
+        and is_from(kind.origin, Provenance.MODULE)
+        and place.is_accelerator
+    ):
+        kind = kind.but(place=Place.MODULE, device=None)
+    return put_module(kind, place, device)
 
 
 def held_by_module(held: Kind) -> Kind:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.values import operations
 from perflint.analysis.values.evaluating import Evaluating
+from perflint.analysis.values.frames import Frame
+from perflint.analysis.values.kind import UNKNOWN, Kind
 from perflint.ir.notation import last_name
 from perflint.ir.summary import Value
 from perflint.syntax.tree import start_of
@@ -24,6 +27,18 @@ class WrittenCalls:
         )
         return self._at(facts.line, facts.column, called_name(facts.func))
 
+    def given(self, call: ast.Call, node: ast.expr, place: int, frame: Frame | None) -> Kind | None:
+        """What an argument of a call gives at a place: of `step(*batch)` the part that comes there; None where the
+        parts are known, and are fewer.
+        """
+        kind = self._inference.eval(node, frame)
+        if not isinstance(node, ast.Starred):
+            return kind
+        first = call.args.index(node)
+        if operations.has_parts(kind) and kind.item(place - first) is None:
+            return None if node is call.args[-1] else UNKNOWN
+        return operations.unpack(kind, (place - first,))
+
     def _at(self, line: int, column: int, name: str) -> ast.Call | None:
         """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
         tree = self._inference.tree
@@ -40,9 +55,10 @@ def argument_of(call: ast.Call, name: str, place: int) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
-    if not 0 <= place < len(call.args):
+    if place < 0:
         return None
-    return next((item for item in call.args[: place + 1] if isinstance(item, ast.Starred)), call.args[place])
+    spread = next((item for item in call.args[: place + 1] if isinstance(item, ast.Starred)), None)
+    return spread or (call.args[place] if place < len(call.args) else None)
 
 
 def called_name(func: Value) -> str:

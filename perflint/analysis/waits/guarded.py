@@ -17,7 +17,7 @@ class GuardedUse(NamedTuple):
     guard: ast.If
 
 
-def used_under_guard(node: ast.Call, ctx: FileFacts) -> GuardedUse | None:
+def used_under_guard(node: ast.expr, ctx: FileFacts) -> GuardedUse | None:
     """The guard that every use of a value stands under, where the value is bound outside of it."""
     statement = ctx.tree.statement_of(node)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -37,7 +37,7 @@ def used_under_guard(node: ast.Call, ctx: FileFacts) -> GuardedUse | None:
     return GuardedUse(target.id, statement, first)
 
 
-def _is_only_read(value: ast.expr, node: ast.Call, ctx: FileFacts) -> bool:
+def _is_only_read(value: ast.expr, node: ast.expr, ctx: FileFacts) -> bool:
     """Whether the bound value is the read and arithmetic on it: `loss.item() * accumulation`."""
     if value is node:
         return True

@@ -15,9 +15,9 @@ from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
 
-def is_read_for_search(node: ast.Call, ctx: FileFacts) -> bool:
+def is_read_for_search(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether such a loop reads all values of a result at once: not those of one row, or a single number."""
-    if callee_name(node) not in _WHOLE or not in_host_search(node, ctx):
+    if not isinstance(node, ast.Call) or callee_name(node) not in _WHOLE or not in_host_search(node, ctx):
         return False
     loops = [loop for loop in ctx.loops(node) if isinstance(loop, ast.For)][:-1]
     rows = {name.id for loop in loops for name in walk(loop.target) if isinstance(name, ast.Name)}

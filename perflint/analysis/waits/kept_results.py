@@ -25,7 +25,7 @@ _HOLDERS = (ast.Name, ast.Attribute, ast.Subscript)
 _DEPTH = 4
 
 
-def is_beside_generation(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
+def is_beside_generation(node: ast.expr, read: Read, ctx: FileFacts) -> bool:
     """Whether a step that makes whole samples, and trains nothing, copies what it has made: the device has nothing else
     queued by then.
     """
@@ -34,7 +34,7 @@ def is_beside_generation(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
     return not reads_each_element(read.value, ctx)
 
 
-def is_kept_until_end(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
+def is_kept_until_end(node: ast.expr, read: Read, ctx: FileFacts) -> bool:
     """Whether a loop over the batches of an evaluation reads whole results only to collect them, and waits for nothing
     else: they may as well be collected on the device.
     """

@@ -23,10 +23,10 @@ def is_loss(value: ast.expr, ctx: FileFacts) -> bool:
     criterion and named so.
     """
     value = without_reductions(value)
+    if is_propagated(value, ctx):
+        return True
     if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
         return False
-    if ctx.text(value) in ctx.once(_losses, ctx.tree.function_of(value) or ctx.tree.module):
-        return True
     if "loss" not in ctx.text(value).rpartition(".")[2].lower():
         return False
     for origin in ctx.inference.origins(value):
@@ -34,6 +34,13 @@ def is_loss(value: ast.expr, ctx: FileFacts) -> bool:
         if not isinstance(maker, ast.Call) or not _makes_loss(maker):
             return False
     return True
+
+
+def is_propagated(value: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a value is back-propagated in its function, or is a part or a sum of what is: it is one number."""
+    if not isinstance(value, (ast.Name, ast.Attribute)) or not uses_accelerator(ctx):
+        return False
+    return ctx.text(value) in ctx.once(_losses, ctx.tree.function_of(value) or ctx.tree.module)
 
 
 def without_reductions(value: ast.expr) -> ast.expr:

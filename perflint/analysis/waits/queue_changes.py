@@ -102,7 +102,7 @@ def _waits(node: ast.expr, ctx: FileFacts) -> bool:
         if asked is not None and is_on_device(asked, ctx):
             return not (is_read_next(node, ctx) or _knows_repeats(node, ctx))
     if isinstance(node, ast.Subscript):
-        if _copies_to_slot(node, ctx):
+        if _copies_to_slot(node, ctx) or device_read(node, ctx) is not None:
             return True
         return _selects(node, ctx) and not is_read_next(node, ctx)
     if isinstance(node, (ast.Call, ast.JoinedStr, ast.BinOp)) and is_formatter(node, ctx):

@@ -18,7 +18,7 @@ from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import ACCELERATOR_WORDS, uses_accelerator
 from perflint.analysis.waits.host_values import is_of_host, speaks_of_arrays
 from perflint.analysis.waits.host_work import in_forward, region_of
-from perflint.analysis.waits.losses import is_loss, without_reductions
+from perflint.analysis.waits.losses import is_loss, is_propagated, without_reductions
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
@@ -41,6 +41,8 @@ _OF_ONE_NUMBER = frozenset({"builtins.int", "builtins.float", "builtins.bool"})
 _BACKWARD = ("backward", "manual_backward")
 #: What torch computes, of values that may be given from anywhere.
 _COMPUTED = (Provenance.FUNCTION, Provenance.PARAMETER, Provenance.LIKE, Provenance.MOVE, Provenance.METHOD)
+#: What makes a tensor of an array, where that lies.
+_OF_ARRAYS = frozenset({"torch.from_numpy"})
 _STEP_ROLES = ("train", "batches", "texts", "eval", "decode")
 
 
@@ -53,8 +55,28 @@ class Read(NamedTuple):
 
 
 def device_read(node: ast.AST, ctx: FileFacts) -> Read | None:
-    """The device tensor whose values the call `node` brings to the host; None for anything else."""
+    """The device tensor whose values the call `node`, or `loss.data[0]`, brings to the host; None for anything else."""
+    if isinstance(node, ast.Subscript):
+        return ctx.once(_read_of_old_torch, node) if _is_first_of_data(node) else None
     return ctx.once(_device_read, node) if isinstance(node, ast.Call) else None
+
+
+def _is_first_of_data(node: ast.Subscript) -> bool:
+    is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0 and isinstance(node.ctx, ast.Load)
+    return is_first and isinstance(node.value, ast.Attribute) and node.value.attr == "data"
+
+
+def _read_of_old_torch(node: ast.Subscript, ctx: FileFacts) -> Read | None:
+    """`loss.data[0]` of one number, which torch before 0.5 gave Python as `loss.item()` does: the code is written for
+    such. Of a tensor with rows it is the first row, which stays a tensor.
+    """
+    assert isinstance(node.value, ast.Attribute)
+    value = node.value.value
+    kind = ctx.kind(value)
+    if kind.rank is None and _may_be_on_device(kind) and is_propagated(value, ctx):
+        return Read(value, Confidence.MEDIUM)
+    certainty = certainty_on_device(value, ctx) if kind.scalar or is_propagated(value, ctx) else None
+    return None if certainty is None else Read(value, certainty)
 
 
 def _device_read(node: ast.Call, ctx: FileFacts) -> Read | None:
@@ -171,6 +193,8 @@ def is_unknown_in_step(value: ast.expr, kind: Kind, ctx: FileFacts, also: tuple[
     if _holds_part_beside_input(walk(value), ctx):
         return False
     of_host = isinstance(value, ast.Call) and any(_is_host_tensor(item, ctx) for item in value.args)
+    # What is computed of an array that nothing has moved is on the host, whatever it is computed with.
+    of_host |= kind.origin is not None and kind.origin.name in _OF_ARRAYS
     if of_host or (kind.is_tensor and DEBUGGING_FILE.search(ctx.path)):
         return False
     if not uses_accelerator(ctx) or any(ON_HOST.search(name) for name in names):

@@ -28,7 +28,7 @@ def can_be_spared(wait: ast.AST, ctx: FileFacts) -> bool:
     """Whether a wait of a step is one that mending can remove: a count, a number or a test that stays on the device."""
     if not in_step(wait, ctx) or works_on_host(wait, ctx) or is_exceptional(wait, ctx):
         return False
-    if isinstance(wait, ast.Call) and (read := device_read(wait, ctx)) is not None:
+    if isinstance(wait, (ast.Call, ast.Subscript)) and (read := device_read(wait, ctx)) is not None:
         return not is_wanted_on_host(wait, read, ctx)
     if isinstance(wait, (ast.Call, ast.Subscript)) and counted_at(wait, ctx) is not None:
         return not is_read_next(wait, ctx)

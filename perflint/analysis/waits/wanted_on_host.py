@@ -30,7 +30,7 @@ _DEPTH = 4
 _WRITERS = frozenset({"write", "writelines", "writerow", "writerows"})
 
 
-def is_wanted_on_host(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
+def is_wanted_on_host(node: ast.expr, read: Read, ctx: FileFacts) -> bool:
     """Whether the program needs on the host what it reads there, at the time it does: no advice would help."""
     if read.copies and not _is_single_number(node, ctx) and (_hands_on(node, ctx) or _goes_to_replay(node, ctx)):
         return True
@@ -47,7 +47,7 @@ def is_wanted_on_host(node: ast.Call, read: Read, ctx: FileFacts) -> bool:
     )
 
 
-def _is_alone(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_alone(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether the iteration reads nothing else, but on paths that this one is not on."""
     return not any(
         isinstance(part, ast.Call)
@@ -61,7 +61,7 @@ def _is_alone(node: ast.Call, ctx: FileFacts) -> bool:
     )
 
 
-def _hands_on(node: ast.Call, ctx: FileFacts) -> bool:
+def _hands_on(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether a whole tensor is moved because it leaves torch or the loop: results have to reach the host somehow, but
     once per step, not once per sample of it.
     """
@@ -77,7 +77,7 @@ def _hands_on(node: ast.Call, ctx: FileFacts) -> bool:
     return len([loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]) < 2
 
 
-def _is_single_number(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_single_number(node: ast.expr, ctx: FileFacts) -> bool:
     """`value.cpu().item()`, `int(value.cpu())`: read as a number, by way of a copy."""
     outer = ctx.tree.parent(node)
     if isinstance(outer, ast.Call):
@@ -85,9 +85,9 @@ def _is_single_number(node: ast.Call, ctx: FileFacts) -> bool:
     return isinstance(outer, ast.Attribute) and outer.attr == "item"
 
 
-def _is_of_number(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_of_number(node: ast.expr, ctx: FileFacts) -> bool:
     """`loss.detach().cpu().numpy()`, `value.mean().data.cpu().numpy()`: a number read in a roundabout way."""
-    if not isinstance(node.func, ast.Attribute):
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     value = node.func.value
     while isinstance(value, ast.Attribute) and value.attr == "data":
@@ -100,7 +100,7 @@ def _is_of_number(node: ast.Call, ctx: FileFacts) -> bool:
     return is_loss(value, ctx)
 
 
-def _is_put_away(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_put_away(node: ast.expr, ctx: FileFacts) -> bool:
     """`message.tensors = tuple(t.cpu() for t in message.tensors)`: a whole list is kept or sent from the host. Or
     `self.weights = weights.detach().cpu()`: one is kept, for whoever wants to look at it.
     """
@@ -114,7 +114,7 @@ def _is_put_away(node: ast.Call, ctx: FileFacts) -> bool:
     )
 
 
-def _becomes_array(node: ast.Call, ctx: FileFacts) -> bool:
+def _becomes_array(node: ast.expr, ctx: FileFacts) -> bool:
     """`values.cpu().numpy()`, or `values = values.cpu()` and later `values.numpy()`."""
     outer = ctx.tree.parent(node)
     parents = [outer]
@@ -137,7 +137,7 @@ def _is_iterated(node: ast.expr, ctx: FileFacts) -> bool:
     return False
 
 
-def _is_around_decoding(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_around_decoding(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether a function that makes token after token reads this before or after its loop: once for each text."""
     function = ctx.tree.function_of(node)
     if function is None or ctx.loops(node) or ctx.role(node) == "decode":
@@ -153,7 +153,7 @@ def _counts_tokens(loop: ast.For | ast.While, ctx: FileFacts) -> bool:
     return isinstance(header, (ast.Call, ast.Compare)) and bool(LENGTH_LIMIT.search(ctx.text(header)))
 
 
-def _sums_up_evaluation(node: ast.Call, ctx: FileFacts) -> bool:
+def _sums_up_evaluation(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether a model has been switched to evaluation on every path here, and no loop goes through batches around it:
     once for each evaluation, whose result is wanted as a number.
     """
@@ -174,7 +174,7 @@ def _receiver(call: ast.Call, ctx: FileFacts) -> str:
     return ctx.text(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
-def _is_for_export(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_for_export(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether the number is told to `torch._check`: code for `torch.export`, which knows no other way to read one."""
     return any(
         isinstance(outer, ast.Call) and (ctx.target(outer.func) or "").startswith("torch._check")
@@ -183,7 +183,7 @@ def _is_for_export(node: ast.Call, ctx: FileFacts) -> bool:
     )
 
 
-def _is_written_down(node: ast.Call, ctx: FileFacts) -> bool:
+def _is_written_down(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether a loop goes through what is read to write each row to a file."""
     if ctx.role(node) == "train":
         return False
@@ -203,7 +203,7 @@ def _is_written_down(node: ast.Call, ctx: FileFacts) -> bool:
     return False
 
 
-def _answers(node: ast.Call, ctx: FileFacts) -> bool:
+def _answers(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether what a server, a simulation or an agent calls gives the number to it: `return score.item()`,
     `self.results["energy"] = energy.item()`.
     """
@@ -255,7 +255,7 @@ def _is_returned(value: ast.expr, ctx: FileFacts) -> bool:
     return False
 
 
-def _goes_to_replay(node: ast.Call, ctx: FileFacts) -> bool:
+def _goes_to_replay(node: ast.expr, ctx: FileFacts) -> bool:
     """`errors = errors.cpu().numpy()`, and then `self.replay_buffer.update(indices, errors)`: kept on the host."""
     statement = ctx.tree.statement_of(node)
     function = ctx.tree.function_of(node)
