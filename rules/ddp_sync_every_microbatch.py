@@ -104,7 +104,7 @@ class DdpSyncEveryMicrobatch(Rule):
         certainty = callers_train_under_ddp(node, ctx) if step is None else trains_under_ddp(ctx)
         if certainty is None or minds_reductions(call, ctx) or clips_each_time(call, ctx):
             return
-        if any(turns_once_as_a_rule(loop, ctx) for loop in ctx.loops(call)[:1]):
+        if any(turns_once_as_a_rule(loop) for loop in ctx.loops(call)[:1]):
             return  # most steps have one micro-batch
         single = step is not None and has_one_by_default(step, ctx)
         yield self.finding(

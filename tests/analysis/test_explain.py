@@ -60,7 +60,7 @@ def test_the_guard_that_cools_a_line_is_named() -> None:
 
 def test_the_guard_that_cools_a_caller_is_named() -> None:
     said = explained("guards_in_loop.py", "def report(step)")
-    assert "guards_in_loop.py:133  in `conditional_expression`, runs every few steps" in said
+    assert "guards_in_loop.py:135  in `conditional_expression`, runs every few steps" in said
     assert "around it every step" in said
 
 

