@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+from sys import intern
 
 from perflint.ir import guards
 from perflint.ir.computed import COMPUTED, of_value
 from perflint.ir.expressions import ANYTHING, HANDLERS
 from perflint.ir.flags import Flags
-from perflint.ir.notation import DEPTH
+from perflint.ir.notation import DEPTH, path_of
 from perflint.ir.questions import TESTS, note_kept
-from perflint.ir.targets import parts_of
+from perflint.ir.targets import may_be_code, parts_of
 
 
 class Assignments(Flags):
@@ -52,8 +53,10 @@ class Assignments(Flags):
                         self.mix(target, held)
                     if type(target.value) is ast.Name and self.is_key_of(target):
                         self.scope.bind(target.value.id, ANYTHING)
-                    if type(target.slice) is not ast.Slice:
-                        self.store(target.value, value, target.slice)
+                    if may_be_code(value) and type(target.slice) is not ast.Slice:
+                        container = path_of(target.value)
+                        if container is not None:
+                            self.scope.stores[intern(container), value] = None
         return None
 
     def is_key_of(self, target: ast.Subscript) -> bool:
@@ -103,8 +106,6 @@ class Assignments(Flags):
         self.target(node.target)
         if type(node.target) is not ast.Name:
             self.note_store()
-        if type(node.op) is ast.Add and type(node.value) in (ast.List, ast.ListComp, ast.Tuple):
-            self.store_each(node.target, node.value)
         self.visit(node.value)
         self.bind(node.target, None)
         return None

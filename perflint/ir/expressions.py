@@ -38,7 +38,7 @@ from perflint.ir.signatures import Signatures
 from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Value, record
 from perflint.ir.targets import may_be_code, names_in
 from perflint.syntax.walk import children
-from perflint.torch_model.registries import JOINED, PUTTING
+from perflint.torch_model.registries import PUTTING
 
 _ARGUMENT_DEPTH = 4
 #: Arguments that are no tests.
@@ -233,10 +233,10 @@ class Expressions(Signatures):
     def put(self, func: ast.Attribute, args: list[ast.expr]) -> None:
         """`self.hooks.append(hook)`, where the item may be called later on; what local lists hold is told by `bind`."""
         place = PUTTING[func.attr]
-        if func.attr == "extend":
-            self.store_each(func.value, args[0])
-        elif place < len(args) and path_of(func.value) not in self.scope.binds:
-            self.store(func.value, value_of(args[place], 4))
+        item = value_of(args[place], 2) if place < len(args) else None
+        container = path_of(func.value) if may_be_code(item) else None
+        if container is not None and container not in self.scope.binds:
+            self.scope.stores[intern(container), item] = None
 
     def compute_arguments(self, node: ast.Call) -> None:
         """Write down the arguments of the last call that plain notation has no form for, or not for all of."""
@@ -313,12 +313,7 @@ class Expressions(Signatures):
         if len(items) > MOST_LITERALS and not may_name_code(items):
             self.many(items[MOST_LITERALS:])
             items = items[:MOST_LITERALS]
-        values = self.values(items, depth - 1)
-        if ast.Starred in map(type, items):
-            values = tuple(
-                [("item", value, None) if type(item) is ast.Starred else value for item, value in zip(items, values)]
-            )
-        return ("seq", values)
+        return ("seq", self.values(items, depth - 1))
 
     def mapping(self, node: ast.Dict, depth: int) -> Value:
         items: list[tuple[str, Value]] = []
@@ -327,11 +322,9 @@ class Expressions(Signatures):
             text = key.value if type(key) is ast.Constant and type(key.value) is str else None
             if key is not None and text is None:
                 self.visit(key)
-            value = self.value(item, depth - 1)
-            if key is None and value is not None:
-                value = ("item", value, None)  # `{**others}`
-            if len(items) < most and (text is not None or may_be_code(value)):
-                items.append((text or "", value))
+            value = self.value(item, depth - 1 if text is not None else 0)
+            if text is not None and len(items) < most:
+                items.append((text, value))
         if len(items) < len(node.values):
             items.append(("", None))  # there are entries of which the keys are not known
         return ("map", tuple(items)) if depth > 0 else None
@@ -370,20 +363,8 @@ class Expressions(Signatures):
         while type(left) is ast.BinOp:
             self.visit(left.right)
             left = left.left
-        if depth <= 0:
-            self.visit(left)
-            return None
-        held = self.value(left, depth - 1)
-        if type(node.op) is ast.Add and left is node.left:
-            other = value_of(node.right, depth - 1)
-            if self.is_list(held) and self.is_list(other):
-                return ("call", JOINED, (held, other), ())
-        return text_template(node)
-
-    def is_list(self, value: Value) -> bool:
-        """Whether a value is a list that is written out here, by its name or not."""
-        made = [*self.scope.binds.get(value, ())] if type(value) is str else [value]
-        return bool(made) and all(type(item) is tuple and item[0] in ("seq", "each") for item in made)
+        self.visit(left)
+        return text_template(node) if depth > 0 else None
 
     def unary(self, node: ast.UnaryOp, _depth: int) -> Value:
         self.visit(node.operand)

@@ -158,12 +158,12 @@ class FunctionFacts:
     decorators and defaults included, separated by blanks. `questions` are what tests ask that only the linked program
     can tell, `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has
     them. `stores` are the values put in containers under computed keys: `table[key] = value` as ("table", value), where
-    the value may be called later on, or ("table", ("map", ((key, value),))) under a key that is a text. `branches` are
-    the path conditions of its calls. `computed` are the values of names that `binds` has no form for, or not all of, as
-    `ir.computed` writes them; of arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one.
-    `tests` are what tests tell that are kept in attributes or handed over, by `self.due` or by `line:column:place` of
-    the call: where they are true, and where they are false. `mixed` are names that loops compute anew by operators, or
-    store items in, each with the names that the new value is made of, and what is called for it as `model()`.
+    the value is a plain name, a lambda or what a call gives. `branches` are the path conditions of its calls.
+    `computed` are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of
+    arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one. `tests` are what tests tell that
+    are kept in attributes or handed over, by `self.due` or by `line:column:place` of the call: where they are true, and
+    where they are false. `mixed` are names that loops compute anew by operators, or store items in, each with the names
+    that the new value is made of, and what is called for it as `model()`.
     """
 
     qualname: str

@@ -7,7 +7,7 @@ from sys import intern
 
 from perflint.ir.computed import COVERS
 from perflint.ir.growing import Growing
-from perflint.ir.notation import path_of, value_of
+from perflint.ir.notation import path_of
 from perflint.ir.sharing import Sharing
 from perflint.ir.summary import ClassFacts, FunctionFacts, Summary, Value
 
@@ -81,21 +81,6 @@ class Targets:
                 is_named = type(key) is ast.Constant and type(key.value) is str
                 held = ("map", ((key.value, value),)) if is_named else ("table", value, None)
                 self.scope.bind(target.value.id, held)  # type: ignore[attr-defined]
-
-    def store(self, node: ast.expr, value: Value, key: ast.expr | None = None) -> None:
-        """An item is put into a container, which may be called later on."""
-        container = path_of(node) if may_be_code(value) else None
-        if container is not None:
-            is_named = type(key) is ast.Constant and type(key.value) is str
-            self.scope.stores[intern(container), ("map", ((key.value, value),)) if is_named else value] = None  # type: ignore[union-attr]
-
-    def store_each(self, node: ast.expr, items: ast.expr) -> None:
-        """`self.hooks += [first, second]`, `hooks.extend(others)`: all that one container holds is put into another."""
-        if isinstance(items, (ast.List, ast.Tuple)):
-            for item in items.elts:
-                self.store(node, value_of(item, 3))
-        elif (held := value_of(items, 3)) is not None:
-            self.store(node, ("item", held, None))
 
     def is_table(self, target: ast.expr) -> bool:
         """Whether an item is stored in what this very scope has made as a dict."""
@@ -182,18 +167,12 @@ def parts_of(value: ast.expr) -> tuple[str, ...]:
 
 
 def may_be_code(value: Value) -> bool:
-    """Whether a value may be called later on, or holds what may: a plain name, a lambda, an object of a class, what a
-    table written elsewhere has under a key, a tuple of such.
-    """
+    """Whether a value is a plain name, a lambda, or an object of a class: something that may be called later on."""
     if type(value) is not tuple:
         return type(value) is str and "." not in value
-    form = value[0]
-    if form == "call" and type(value[1]) is str:
-        last = value[1].rpartition(".")[2]
-        return last[:1].isupper() or last == "get" or value[1].endswith("partial")
-    if form == "seq":
-        return any(may_be_code(item) for item in value[1])
-    return form in ("lambda", "item")
+    if value[0] == "call" and type(value[1]) is str:
+        return value[1].rpartition(".")[2][:1].isupper() or value[1].endswith("partial")
+    return value[0] == "lambda"  # type: ignore[no-any-return]
 
 
 def _gives_numbers(value: Value) -> bool:

@@ -15,19 +15,7 @@ LOOKING_UP = words("get lookup __getitem__")
 #: Methods that call what was registered and give the result.
 BUILDING = words("build create make instantiate")
 #: Methods of Python's containers that put an item in, with its position among the arguments.
-PUTTING: Mapping[str, int] = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1, "extend": 0}
-#: The sum of two lists, as summaries write it.
-JOINED = "list.__add__"
-#: Functions that give the elements of what they are given first, all or some, in whatever order.
-SAME_ELEMENTS = words("random.sample random.choices numpy.random.permutation itertools.cycle builtins.sorted")
-#: Last names of what gives the elements of its first argument, wrapped or not.
-PASSING_ON = words("tqdm track list tuple iter copy deepcopy reversed") | {
-    name.rpartition(".")[2] for name in SAME_ELEMENTS
-}
-#: Functions that give one element of what they are given.
-PICKING = words("random.choice numpy.random.choice")
-#: Functions that give the elements of all that they are given.
-JOINING = words("itertools.chain builtins.list.__add__")
+PUTTING: Mapping[str, int] = {"append": 0, "add": 0, "appendleft": 0, "insert": 1, "setdefault": 1}
 #: Functions that put what they decorate or are given into a registry of their library, by its name:
 #: https://huggingface.co/docs/timm/reference/models, https://docs.pytorch.org/vision/stable/models.html
 _PUT_BY: Mapping[tuple[str, str], str] = {

@@ -10,7 +10,6 @@ from perflint.analysis.call_graph.compositions import transforms_of
 from perflint.analysis.call_graph.computed_methods import connect_computed_methods
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
-from perflint.analysis.call_graph.given_containers import Given, is_of_name
 from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
 from perflint.analysis.call_graph.handing import Handing, place_of_rest
 from perflint.analysis.call_graph.looked_up import LookedUp
@@ -109,19 +108,17 @@ class CallGraph:
         self.resolver.param_refs = self.passed
         self.resolver.param_values = self.values_passed
         self.resolver.made_refs = MadeObjects(self).passed
-        self._forget()
+        self.resolver.forget()
+        self.resolver.find_registries()
         # What is made by a plain name, `block(shortcut=shortcut)` of a parameter, is what others ask about.
-        by_name = [item for item in waiting if is_of_name(functions[item[0]][1].calls[item[1]], functions[item[0]][1])]
+        by_name = [item for item in waiting if _is_of_name(functions[item[0]][1].calls[item[1]], functions[item[0]][1])]
         if by_name:
             self._connect_waiting(by_name)
-            self._forget()
+            self._params.clear()
+            self.resolver.forget()
+            self.resolver.find_registries()
         done = set(by_name)
-        waiting = [item for item in waiting if item not in done] if done else waiting
-        given = Given(waiting, functions, self.incoming)
-        self._connect_waiting(waiting)
-        if late := given.late(self.unresolved):
-            self._forget()
-            self._connect_waiting(late)
+        self._connect_waiting([item for item in waiting if item not in done] if done else waiting)
         self._global.clear()
         self._overriding.forget()
         self._connect_properties()
@@ -132,11 +129,6 @@ class CallGraph:
         connect_iterators(self.resolver, self)
         self.replacing_forwards = connect_stand_ins(self.resolver, self)
         self._scopes.clear()
-
-    def _forget(self) -> None:
-        self._params.clear()
-        self.resolver.forget()
-        self.resolver.find_registries()
 
     def _connect_waiting(self, waiting: list[tuple[int, int]]) -> None:
         """Connect calls by what callers pass, and by guesses."""
@@ -472,6 +464,13 @@ def _made_or_run(targets: list[Scope], call: CallFacts, facts: FunctionFacts) ->
         return targets
     makes = ("call", call.func, call.args, call.keywords) in values
     return [item for item in targets if item.function.endswith(("__init__", "__post_init__")) is makes] or targets
+
+
+def _is_of_name(call: CallFacts, facts: FunctionFacts) -> bool:
+    """Whether a call makes something by the name of a parameter, and hands it something."""
+    if type(call.func) is not str or "." in call.func or not (call.args or call.keywords):
+        return False
+    return any(param.name.lstrip("=") == call.func for param in facts.params)
 
 
 def _unchained(value: Value) -> Value:

@@ -57,11 +57,6 @@ class _Stored(NamedTuple):
     container: str
     item: Value
     scope: Scope
-    key: str = ""
-
-    def is_under(self, index: object) -> bool:
-        """Whether an index may give it."""
-        return not self.key or type(index) is not str or index == self.key
 
 
 class _Registries(NamedTuple):
@@ -94,7 +89,7 @@ class Contents:
         self._registries = None
         self._placeholders.clear()
 
-    def items(self, dotted: str, scope: Scope, index: object = None) -> Iterator[Ref]:
+    def items(self, dotted: str, scope: Scope) -> Iterator[Ref]:
         """What is put into a container after it was made."""
         stored = self._all_stored().get(dotted.rpartition(".")[2], ())
         registries = self._all_registries()
@@ -109,16 +104,8 @@ class Contents:
             return
         yield from registries.held.get(container, ())
         for item in stored:
-            if item.is_under(index) and self._homes.container(item.container, item.scope) == container:
+            if self._homes.container(item.container, item.scope) == container:
                 yield from self._put(item)
-
-    def values(self, dotted: str, scope: Scope, index: object) -> Iterator[tuple[Value, Scope]]:
-        """What is put into a container after it was made, as it is written."""
-        stored = self._all_stored().get(dotted.rpartition(".")[2], ())
-        container = self._homes.container(dotted, scope) if stored else None
-        for item in stored if container is not None else ():
-            if item.is_under(index) and self._homes.container(item.container, item.scope) == container:
-                yield item.item, item.scope
 
     def replaced(self, found: Refs, receiver: str, scope: Scope) -> Refs:
         """What a method of a registry gives, with what the registry `receiver` holds for the placeholder."""
@@ -256,17 +243,11 @@ def _class_of(ref: Ref) -> Ref:
 
 def _stored_in(scope: Scope, facts: FunctionFacts) -> Iterator[_Stored]:
     for container, item in facts.stores:
-        named = item[1] if type(item) is tuple and item[0] == "map" else ()
-        yield _Stored(container, named[0][1], scope, named[0][0]) if named else _Stored(container, item, scope)
+        yield _Stored(container, item, scope)
     for call in facts.calls:
-        if type(call.func) is str and call.func.endswith(".update") and not call.args:
-            for _, value in call.keywords:
-                yield _Stored(call.func[:-7], value, scope)
         if type(call.func) is str and call.args:
             container, _, method = call.func.rpartition(".")
-            if method == "update" and len(call.args) == 1 and call.args[0] is not None:
-                yield _Stored(container, ("item", call.args[0], None), scope)
-            place = registries.PUTTING.get(method) if method != "extend" else None
+            place = registries.PUTTING.get(method)
             if place is not None and container and place < len(call.args) and call.args[place] is not None:
                 yield _Stored(container, call.args[place], scope)
 

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from perflint.analysis.names import namespaces
 from perflint.analysis.names.contents import Contents
-from perflint.analysis.names.held import Held, called_on, is_under
 from perflint.analysis.names.hierarchy import Hierarchy
 from perflint.analysis.names.module_names import element_names
 from perflint.analysis.names.refs import (
@@ -30,21 +29,19 @@ from perflint.analysis.names.refs import (
 from perflint.analysis.names.results import Results
 from perflint.analysis.names.written import Written
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
-from perflint.torch_model import registries, wrappers
+from perflint.torch_model import wrappers
 from perflint.torch_model.names import canonical
 
+_DEPTH = 6
 _DEEPEST_ELEMENTS = 20
 _PREPARE = wrappers.PREPARE_METHODS
 _CONTAINERS = frozenset(
     "torch.nn.ModuleList torch.nn.Sequential torch.nn.ModuleDict builtins.list builtins.tuple builtins.dict "
     "builtins.set collections.OrderedDict builtins.zip builtins.enumerate".split()
 )
-#: Methods that go through all that a container holds.
-_OF_ALL = frozenset({"values", "children", "modules", "parameters"})
-_HANDING_ON = registries.SAME_ELEMENTS | registries.JOINING
 _SEQUENTIAL = "torch.nn.Sequential"
 #: Values that nothing is known to come out of.
-_HOLDING_NOTHING = frozenset({"const", "lambda"})
+_HOLDING_NOTHING = frozenset({"const", "table", "lambda"})
 
 
 class Resolving(Protocol):
@@ -80,7 +77,6 @@ class Iteration:
         self.resolver = resolver
         self.hierarchy = hierarchy
         self.written = written
-        self.held = Held(resolver, written)
         #: None marks what is being evaluated.
         self.memo: dict[tuple[Value, Scope, object], Refs | None] = {}
         #: What is known for good, whatever turns out about calls.
@@ -134,9 +130,9 @@ class Iteration:
                     yield from self.resolver.refs(item, scope)
         elif form == "map":
             for key, item in value[1]:
-                if is_under(key, index):
+                if index is None or key == index:
                     yield from self.resolver.refs(item, scope)
-        elif form in ("each", "table"):
+        elif form == "each":
             yield from self.resolver.refs(value[1], scope)
         elif form == "either":
             for part in value[1]:
@@ -144,10 +140,8 @@ class Iteration:
         elif form == "call":
             yield from self._call_elements(value, scope, index)
         elif form == "item":
-            found = [*self._nested_elements(value, scope, index), *self._batches(value, scope)]
-            if not found and index is None and value[2] is None:
-                found += self._sliced(value, scope)
-            yield from found
+            yield from self._nested_elements(value, scope, index, _DEPTH)
+            yield from self._batches(value, scope)
         elif form == "attr" and index is None:
             yield from self._batches(value, scope)
 
@@ -161,7 +155,7 @@ class Iteration:
         if not definitions and self.resolver.param_values is not None and "." not in value:
             for inner, where in self.resolver.param_values(scope, value):
                 yield from self.elements(inner, where, index)
-        yield from self.resolver.contents.items(value, scope, index)
+        yield from self.resolver.contents.items(value, scope)
         yield from self._annotated_elements(value, scope, index)
         yield from self._batches(value, scope)
 
@@ -175,23 +169,44 @@ class Iteration:
         if refs and self.resolver.has_loader(refs):
             yield Ref(BATCH, "", "")
 
-    def _nested_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
+    def _nested_elements(self, value: Value, scope: Scope, index: object, depth: int) -> Iterator[Ref]:
         """`for i, x in enumerate(xs)`, `zip(a, b)`, `d.items()`: the element's own element `index`."""
-        source = value[1]
-        if isinstance(source, tuple) and source[0] == "call" and called_on(source[1])[1] in _PREPARE:
-            if isinstance(index, int) and index < len(source[2]):
-                yield from self.elements(source[2][index], scope)
+        if depth <= 0:
             return
-        for inner, where in self.held.parts(source, scope, value[2]):
-            yield from self.elements(inner, where, index)
+        source = value[1]
+        if isinstance(source, tuple) and source[0] in ("map", "seq"):
+            for inner in self._held(source, value[2]):  # `{"unet": {"2d": UNet}}[name][size]`
+                yield from self.elements(inner, scope, index)
+            return
+        if isinstance(source, tuple) and source[0] == "call" and isinstance(index, int):
+            name = source[1] if isinstance(source[1], str) else ""
+            args = source[2]
+            if name == "enumerate" and args and index == 1:
+                yield from self.elements(args[0], scope)
+            elif name == "zip" and index < len(args):
+                yield from self.elements(args[index], scope)
+            elif name.endswith((".items", ".named_children", ".named_modules")) and index == 1:
+                yield from self.elements(name.rpartition(".")[0], scope)
+            elif name.rpartition(".")[2] in {"tqdm", "track", "list", "iter"} and args:
+                yield from self._nested_elements(("item", args[0], None), scope, index, depth - 1)
+            elif name.rpartition(".")[2] in _PREPARE and index < len(args):
+                yield from self.elements(args[index], scope)
+            return
+        for inner, where in self.written.definitions(source, scope) if isinstance(source, str) else ():
+            yield from self._nested_elements(("item", inner, value[2]), where, index, depth - 1)
 
-    def _sliced(self, value: Value, scope: Scope) -> Iterator[Ref]:
-        """What a slice gives: functions are not iterated, so what is there of them is not under an index."""
-        yield from (ref for ref in self.resolver.refs(value, scope) if ref.kind == FUNCTION)
+    @staticmethod
+    def _held(whole: Value, index: object) -> list[Value]:
+        """What a display holds under an index, or under any."""
+        if whole[0] == "map":
+            return [item for key, item in whole[1] if index is None or key == index]
+        is_place = type(index) is int and -len(whole[1]) <= index < len(whole[1])
+        return [whole[1][index]] if is_place else list(whole[1])
 
     def _call_elements(self, value: Value, scope: Scope, index: object) -> Iterator[Ref]:
         func, args = value[1], given(value)
-        base, last = called_on(func)
+        name = func if isinstance(func, str) else ""
+        last = name.rpartition(".")[2]
         if last in _PREPARE and args:
             if isinstance(index, int) and len(args) > 1:
                 if index < len(args):
@@ -200,8 +215,8 @@ class Iteration:
             if len(args) == 1:
                 yield from self.elements(args[0], scope, index)
             return
-        if base is not None and (last in _OF_ALL or (last == "copy" and not args)):
-            yield from self.elements(base, scope)
+        if last in {"values", "children", "modules", "parameters"} and "." in name:
+            yield from self.elements(name.rpartition(".")[0], scope)
             return
         for callee in self.resolver.refs(func, scope):
             if callee.kind == EXTERNAL and (
@@ -228,9 +243,6 @@ class Iteration:
                 yield from self._iterated(Ref(INSTANCE, callee.path, callee.name))
 
     def _held_by_name(self, callee: Ref, call: Value, scope: Scope, index: object) -> Iterator[Ref]:
-        if callee.name in _HANDING_ON:
-            for argument in call[2] if callee.name in registries.JOINING else call[2][:1]:
-                yield from self.elements(argument, scope)
         for item in namespaces.named(callee.name, call, index):
             yield from self.resolver.refs(item, scope)
 

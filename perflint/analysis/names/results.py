@@ -26,7 +26,7 @@ from perflint.analysis.names.refs import (
 from perflint.ir.summary import FunctionFacts, Value, record
 from perflint.torch_model import wrappers
 from perflint.torch_model.names import canonical
-from perflint.torch_model.registries import PICKING, made_by
+from perflint.torch_model.registries import made_by
 
 if TYPE_CHECKING:
     from perflint.analysis.names.resolver import Resolver
@@ -70,8 +70,8 @@ class Results:
             found = contents.looked_up(receiver, last, scope) or contents.replaced(results, receiver, scope)
             if found or last not in _LOOKING_UP:  # `dict().get(key)` is a method of a library's class
                 return found
-        if last in _LOOKING_UP and receiver and (args or last == "pop"):
-            key = args[0][2] if args and isinstance(args[0], tuple) and args[0][0] == "const" else None
+        if last in _LOOKING_UP and receiver and args:
+            key = args[0][2] if isinstance(args[0], tuple) and args[0][0] == "const" else None
             held = self._resolver.elements(receiver, scope, key)
             return few([*held, *(self._resolver.refs(args[1], scope) if len(args) > 1 else ())])
         if last in _IDENTITY_METHODS:
@@ -144,7 +144,7 @@ class Results:
         if registered or (self._resolver.param_refs is None and made_by(callee.name)):
             # What is registered is known once callers are: until then such a call waits, and is of no library.
             return few([ref for item in registered for ref in self.result(item, value, scope)])
-        if (callee.name == "builtins.next" or callee.name in PICKING) and args:
+        if callee.name == "builtins.next" and args:
             return self._resolver.elements(args[0], scope, None)
         if callee.name.rpartition(".")[2] in _FACTORIES:
             return ()
