@@ -63,10 +63,13 @@ class _Scores:
 
 
 def softmax_calls(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
-    """The calls of `self.attend` of a class that keeps `nn.Softmax(dim=-1)` under that name; `node` itself if it is a
-    call of a softmax.
+    """The calls of `self.attend` of a class that keeps `nn.Softmax(dim=-1)` under that name; what is made of `node` at
+    once, if it makes a layer that is called there; `node` itself if it is a call of a softmax.
     """
     statement, cls = ctx.tree.parent(node), ctx.tree.class_of(node)
+    if isinstance(statement, ast.Call) and statement.func is node:
+        yield statement  # `nn.Softmax(dim=-1)(scores)`
+        return
     kept = statement.targets[0] if isinstance(statement, ast.Assign) else None
     if callee_name(node) != "Softmax" or not isinstance(kept, ast.Attribute) or cls is None:
         yield node
