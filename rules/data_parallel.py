@@ -71,8 +71,8 @@ class DataParallel(Rule):
         yield self.finding(
             node,
             ctx,
-            f"With several devices, every forward pass copies {what} to each and gathers the outputs on the first, in "
-            f"threads of one process.{f' Only with several `{option}`.' if option else ''}",
+            f"{f'Only with several `{option}`:' if option else 'With several devices,'} every forward pass copies {what} to "
+            "each and gathers the outputs on the first, in threads of one process.",
             advice="Start one process per device with `torchrun`, for which the wrapper is there."
             if has_process_for_each(node, ctx)
             else "Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
