@@ -68,11 +68,12 @@ class DataParallel(Rule):
             return
         model, option = argument(node, 0, "module"), option_of_several(node, ctx)
         what = f"`{ctx.text(model)}`" if model is not None and len(ctx.text(model)) < 40 else "the model"
+        where = f"Only with several `{option}`:" if option else "With several devices,"
         yield self.finding(
             node,
             ctx,
-            f"{f'Only with several `{option}`:' if option else 'With several devices,'} every forward pass copies {what} to "
-            "each and gathers the outputs on the first, in threads of one process.",
+            f"{where} every forward pass copies {what} to each and gathers the outputs on the first, in threads of one "
+            "process.",
             advice="Start one process per device with `torchrun`, for which the wrapper is there."
             if has_process_for_each(node, ctx)
             else "Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
