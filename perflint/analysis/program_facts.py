@@ -52,6 +52,10 @@ class Whole:
             root.role == "train" and not root.by_name for root in self._program.roots.functions.values()
         )
 
+    def is_installed(self, path: str) -> bool:
+        """Whether a file is of a package that anybody can install, and whose settings others write."""
+        return self._program.roots.library.is_installed(path)
+
     @cached_property
     def has_hot_loops(self) -> bool:
         """Whether anything in the program runs per step."""

@@ -35,13 +35,20 @@ class Library:
         """The packages that anybody can install from a program, which do not train: those who do call what they make
         public, and the scripts beside them are the first of those.
         """
+        training = {scope.path.partition("/")[0] for (scope, _), loop in self._loops.items() if loop.role == "train"}
+        return self._installed - training
+
+    @cached_property
+    def _installed(self) -> frozenset[str]:
         summaries = self._resolver.summaries
         if INSTALLED not in self._configured() and "setup.py" not in summaries:
             return frozenset()
         tops = [path for path in summaries if path.count("/") == 1 and path.endswith("/__init__.py")]
-        found = {path.partition("/")[0] for path in tops if path not in self._resolver.tests}
-        training = {scope.path.partition("/")[0] for (scope, _), loop in self._loops.items() if loop.role == "train"}
-        return frozenset(found - training)
+        return frozenset(path.partition("/")[0] for path in tops if path not in self._resolver.tests)
+
+    def is_installed(self, path: str) -> bool:
+        """Whether a file is of a package that anybody can install: what its settings are, others write."""
+        return path.partition("/")[0] in self._installed
 
     @cached_property
     def is_application(self) -> bool:

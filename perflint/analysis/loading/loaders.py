@@ -7,6 +7,7 @@ import re
 from pathlib import PurePath
 from typing import TypeGuard
 
+from perflint.analysis.feasibility.options import is_configuration
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.derived_loaders import derived_options
 from perflint.analysis.loading.spread_options import hides_options, spread_options
@@ -173,11 +174,19 @@ def counted(count: ast.expr, ctx: FileFacts, depth: int = 3) -> set[object]:
             found |= counted(bound, ctx, depth - 1)
         if not bounds:
             found.add(item.value if isinstance(item, ast.Constant) else None)
-    if None in found:
+    if None in found and not _is_set_by_others(count, ctx):
         # What is passed for a parameter, or its default where nobody passes anything.
         told = ctx.program.literals(value_of(count), ctx.scope(count))
         return {item[2] for item in told} if told else found
     return found
+
+
+def _is_set_by_others(count: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a number is a setting of a package that others install: each of their configurations gives its own, and
+    its default is no more than one of these.
+    """
+    is_setting = isinstance(count, ast.Attribute) and is_configuration(ctx.text(count.value))
+    return is_setting and ctx.program.whole.is_installed(ctx.path)
 
 
 def _is_least(value: ast.expr) -> TypeGuard[ast.Call]:

@@ -222,6 +222,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "given": (_plain,),
     "option_defaults": (_plain, _plain),
     "turns_off": (_plain,),
+    "is_installed": (_plain,),
 }
 _OTHERS: dict[str, Callable[..., object]] = {
     "heats": _heats,
