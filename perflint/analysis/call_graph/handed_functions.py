@@ -10,7 +10,8 @@ from perflint.ir.summary import CallFacts, FunctionFacts, Value
 
 #: Library functions that keep a function for a single later moment, or run it somewhere else.
 _KEEPERS = frozenset(
-    {"Thread", "Process", "Timer", "register", "signal", "spawn", "Popen", "set_defaults", "add_argument"}
+    "Thread Process Timer register signal spawn Popen set_defaults add_argument submit apply_async map_async "
+    "starmap_async imap imap_unordered starmap run_in_executor delayed".split()
 )
 
 
