@@ -7,7 +7,7 @@ import sys
 import warnings
 
 from perflint.errors import SourceError
-from perflint.syntax import type_comments
+from perflint.syntax import evaluated_names, type_comments
 from perflint.syntax.file import SourceFile
 
 
@@ -18,6 +18,7 @@ def parse(source: SourceFile) -> ast.Module:
     """
     tree = _tree(source)
     type_comments.annotate(tree, source.text)
+    evaluated_names.read(tree, source.text)
     return tree
 
 
