@@ -372,10 +372,13 @@ class Whole:
 
     def option_defaults(self, name: str, path: str) -> tuple[object, ...]:
         """What options called `name`, on the command line or as fields of dataclasses, are unless told otherwise: those
-        of one file where it has any, else those of all files. None is for what is not written as a literal.
+        of one file where it has any, else those of all files; and what the commands of the tree give them. None is for
+        what is not written as a literal.
         """
         found = self._option_defaults.get(name, {})
-        return tuple(found.get(path) or [default for defaults in found.values() for default in defaults])
+        shown = self._program.configs.options.shown(name, path) if found else None
+        defaults = found.get(path) or [default for defaults in found.values() for default in defaults]
+        return (*defaults, *map(_literal, shown or ()))
 
     @cached_property
     def _option_defaults(self) -> dict[str, dict[str, list[object]]]:

@@ -1,8 +1,9 @@
 """What the configurations of a project name and set: the words of its YAML, JSON and TOML files, scripts and papers.
 
-Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a command; and, of what
-goes by a name like a class, `SlowAgent@17` for the file that names it, by its place: one file names what goes together;
-`package@` stands for a project that can be installed. What a setting is set to, `configured_values` tells.
+Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a script that stands in
+no command of its own; and, of what goes by a name like a class, `SlowAgent@17` for the file that names it, by its
+place: one file names what goes together; `package@` stands for a project that can be installed. What a setting is set
+to, `configured_values` tells, and what is run, `commands`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from perflint.project.configured_values import values
+from perflint.project.commands import commands, written
+from perflint.project.configured_values import setting, values
 from perflint.system.patterns import pattern
 from perflint.torch_model.packages import INSTALLED
 
@@ -30,6 +32,7 @@ CONFIGURED = (
     ".rst",
     ".jsonnet",
     ".slurm",
+    ".sbatch",
     ".mk",
     "Makefile",
     "makefile",
@@ -44,9 +47,11 @@ _LARGEST = 256 * 1024
 _MOST = 4000
 _WORD = pattern(rb"[A-Za-z_][\w./:]*")
 _CLASS = pattern(rb"\b[A-Z]\w*[a-z]\w*[A-Z]\w*\b|\b[A-Z]{2,}\w*[a-z]\w*\b")
-_SCRIPTS = (".sh", ".slurm", ".mk", "akefile")
+_SCRIPTS = (".sh", ".slurm", ".sbatch", ".mk", "akefile")
 _FLAG = pattern(rb"""--([A-Za-z][\w-]*)(?:[ \t=]+["']?([\w.~]+))?""")
 _PAPERS = (".md", ".rst")
+#: Files that may hold commands.
+_RUNNING = (*_SCRIPTS, *_PAPERS, ".yml", ".yaml")
 _SET = pattern(rb"""["']?([A-Za-z_]\w*)["']?[ \t]*[:=][ \t]*["']?([^\s,#}"']*)""")
 _OFF = frozenset({b"false", b"off", b"no", b"0", b"0.0", b"null", b"none", b"~"})
 
@@ -76,8 +81,14 @@ class Configured:
                 if is_bare:
                     continue
                 found.update(_WORD.findall(text))
-                found.update(_settings(path, text))
                 found.update(values(path, text, place))
+                rest = text
+                if path.endswith(_RUNNING) and (b".py" in text or b" -m " in text):
+                    run, left = commands(text.decode("utf-8", "replace"))
+                    found.update(map(written, run))
+                    found.update([setting(*item, place) for one in run for item in one.settings.items()])
+                    rest = left.encode("utf-8", "replace")
+                found.update(_settings(path, rest))
                 if not path.endswith(_PAPERS):
                     found.update([b"%b@%d" % (name, place) for name in _CLASS.findall(text)])
         return frozenset([word.decode("ascii", "replace") for word in found])

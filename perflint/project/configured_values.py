@@ -16,7 +16,7 @@ from perflint.torch_model.packages import SET, UNTOLD
 
 _YAML = (".yaml", ".yml")
 #: These hold commands: `train.py --config-file a.yaml MODEL.DEPTH 4`, and `model.depth=4` of Hydra.
-_COMMANDS = (".sh", ".slurm", ".mk", "akefile", ".md", ".rst")
+_COMMANDS = (".sh", ".slurm", ".sbatch", ".mk", "akefile", ".md", ".rst")
 _GIVEN = pattern(
     r"""(?<![\w./-])([A-Z][A-Z0-9_]*(?:\.[A-Z][A-Z0-9_]*)+(?=[ =])|\+{0,2}[a-z_]\w*(?:\.[A-Za-z_]\w*)+(?==))"""
     r"""[ =]["']?([^\s"'`=]+)"""
@@ -53,6 +53,11 @@ def values(path: str, text: bytes, place: int) -> Iterator[bytes]:
         if count == _MOST:
             return
         yield f"{SET}{place} {dotted}={_written(value)}".encode("utf-8", "replace")
+
+
+def setting(name: str, text: str, place: int) -> bytes:
+    """The word of what a command sets: `lr=0.1`."""
+    return f"{SET}{place} {name}={_written(_value(text))}".encode("utf-8", "replace")
 
 
 def _written(value: Any) -> str:

@@ -6,3 +6,5 @@ INSTALLED = "package@"
 #: Before what a configuration sets, in the words of configurations: `:17 model.depth=4`; what stands for what it is set
 #: to where nobody can tell.
 SET, UNTOLD = ":", "?"
+#: Before a command that a project writes down.
+RUN = ">"

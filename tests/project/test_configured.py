@@ -35,6 +35,25 @@ if __name__ == "__main__":
     train(load("net.yaml"), None, None)
 """
 
+OPTIONS = """import argparse
+from torch.utils.data import DataLoader
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--ranked", action="store_true")
+args = parser.parse_args()
+
+def train(model, data, optimizer):
+    total = 0.0
+    model.cuda()
+    for x in DataLoader(data):
+        scores = model(x.cuda(non_blocking=True))
+        if args.ranked:
+            total += scores.max().item()
+        scores.mean().backward()
+        optimizer.step()
+    return total
+"""
+
 
 def test_the_words_of_configurations_are_read_and_those_of_data_are_not(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("model:\n  _target_: zoo.Net\n")
@@ -48,13 +67,14 @@ def test_the_words_of_configurations_are_read_and_those_of_data_are_not(tmp_path
     assert not {"Focal", "Huge"} & words
 
 
-def test_the_options_that_a_makefile_gives_are_set_and_zeros_switch_off(tmp_path: Path) -> None:
+def test_the_options_that_a_makefile_holds_are_set_and_zeros_switch_off(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(
-        "run:\n\tpython train.py --scale_kl 4.0 --scale_neg=0 --fast \\\n\t\t--warm 0.0\n"
+        "ARGS = --scale_kl 4.0 --scale_neg=0 --fast \\\n\t\t--warm 0.0\nrun:\n\tpython train.py $(ARGS) --big\n"
     )
     words = Configured(discover([tmp_path], Settings()).configured)()
     assert {"scale_kl=on", "scale_neg=off", "fast=on", "warm=off"} <= words
-    assert "scale_neg=on" not in words
+    assert not {"scale_neg=on", "big=on"} & words
+    assert '>["train.py", {"big": true}]' in words
 
 
 def test_a_kept_report_holds_while_the_configurations_do(
@@ -76,6 +96,29 @@ def test_a_kept_report_holds_while_the_configurations_do(
     assert lines() == {5}
     config.write_text("net: Large # \n")
     assert lines() == {9}
+
+
+def test_a_kept_report_holds_while_the_commands_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'a'\n")
+    (tmp_path / "main.py").write_text(OPTIONS)
+    (tmp_path / "other.py").write_text("import main\n")
+    readme = tmp_path / "README.md"
+
+    def impacts() -> list[str]:
+        run(["check", "--select", "TPL201", "--impact", "low", "--output-format", "concise"])
+        said = capsys.readouterr().out
+        return [line.rpartition("(")[2] for line in said.splitlines() if line.startswith("main.py:")]
+
+    readme.write_text("    python main.py\n")
+    assert impacts() == ["low impact)"]
+    assert impacts() == ["low impact)"]
+    readme.write_text("    python main.py --ranked\n")
+    assert impacts() == ["medium impact)"]
+    readme.write_text("    python others.py --ranked\n")
+    assert impacts() == ["low impact)"]
 
 
 def test_how_a_project_is_installed_says_nothing_of_what_it_is_run_with(tmp_path: Path) -> None:

@@ -63,6 +63,11 @@ class Configs:
         """A default, as far as no configuration file of the project changes it."""
         return found if self.options.configured(name) is None else found | self.by_words(name)
 
+    def unless_filed(self, found: Possible, name: str) -> Possible:
+        """The same of an option of which all is known that commands give it."""
+        told = self.options.filed(name)
+        return found if told is None else found | (TOP if told else NO)
+
     # What is read.
 
     def is_asked(self, base: str, args: tuple[Value, ...], scope: Scope) -> bool:
@@ -98,6 +103,10 @@ class Configs:
                 found += [(value, Scope("", MODULE)) for value in self._read(item)]
             known = self._known[path] = list(dict.fromkeys(found))
         return known
+
+    def is_filed(self, path: Path) -> bool:
+        """Whether a file of the tree sets what stands there, and so says what it is for those that run the program."""
+        return len(path) > 1 and any(_ends(item.path, path) for item in self._in_files.get(path[-1], ()))
 
     @staticmethod
     def _fitting(path: Path, items: Any, path_of: Callable[[Any], Path]) -> list[Any]:

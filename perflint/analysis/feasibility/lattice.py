@@ -140,3 +140,12 @@ def switched(found: Possible) -> Possible:
     if found.literals is not None and all(item.value in (None, False, True, 0) for item in found.literals):
         return found
     return Possible(found.sorts, None) if found != BOTTOM else found
+
+
+def chosen(found: Possible) -> Possible:
+    """A default of an option together with all that the commands, or the files, of a project are seen to give it: which
+    of several they choose, by a name, tells as well which branches are taken.
+    """
+    if found.literals is not None and all(item.type == "str" or not item.value for item in found.literals):
+        return found
+    return switched(found)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import TypeAlias
 
 from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.commands import Commands, given
 from perflint.analysis.names.refs import Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.computed import written
@@ -32,12 +34,17 @@ OPTION_NAMES = frozenset({"args", "opt", "opts", "flags", "FLAGS", "hparams"})
 CONFIG_NAMES = OPTION_NAMES | {"cfg", "config", "conf", "configs"}
 
 
+#: The default of an option, where it is declared, and the call that declares it.
+_Declared: TypeAlias = "tuple[Value, Scope, CallFacts | None]"
+
+
 class Options:
     """What is known of one program's options. Worked out when somebody asks."""
 
     def __init__(self, resolver: Resolver, configured: Callable[[], frozenset[str]] = frozenset) -> None:
         self._resolver = resolver
         self._configured = configured
+        self.commands = Commands(resolver, configured)
 
     @cached_property
     def calls(self) -> Mapping[str, list[tuple[Scope, int, CallFacts]]]:
@@ -61,19 +68,37 @@ class Options:
         """What the options called `name` are where no user sets them: those of one file where it has any, else those
         of all files. None of a value stands for what only a user can tell.
         """
+        return [(value, scope) for value, scope, _ in self._declared(name, path)]
+
+    def shown(self, name: str, path: str) -> list[Value] | None:
+        """What the commands of the tree give such an option, where they leave it not at its default; None of a value is
+        for what is not told. None at all where no command runs a program that has it.
+        """
+        declarations = [item for item in self._declared(name, path) if item[2] is not None]
+        declaring = frozenset(scope.path for _, scope, _ in self._options.get(name, ()))
+        found: list[Value] = []
+        is_run = bool(declarations)
+        for _, scope, call in declarations:
+            runs = self.commands.of(scope.path, declaring)
+            is_run = is_run and bool(runs)
+            names = _names(call.args) if call is not None else ()
+            found += [given(run.options[item], call) for run in runs for item in names if item in run.options and call]
+        return list(dict.fromkeys(found)) if is_run else None
+
+    def _declared(self, name: str, path: str) -> list[_Declared]:
         found = self._options.get(name, [])
         own = [item for item in found if item[1].path == path]
         return own or found
 
     @cached_property
-    def _options(self) -> Mapping[str, list[tuple[Value, Scope]]]:
-        found: dict[str, list[tuple[Value, Scope]]] = {}
+    def _options(self) -> Mapping[str, list[_Declared]]:
+        found: dict[str, list[_Declared]] = {}
         for scope, _, call in self.calls.get("add_argument", ()):
             for name in _dest(call):
-                found.setdefault(name, []).append((_default(call), scope))
+                found.setdefault(name, []).append((_default(call), scope, call))
         for scope, _, call in self.calls.get("set_defaults", ()):
             for name, value in call.keywords:
-                found.setdefault(name, []).append((value, scope))
+                found.setdefault(name, []).append((value, scope, None))
         return found
 
     def decorated(self, facts: FunctionFacts, name: str) -> Value | None:
@@ -92,7 +117,12 @@ class Options:
     # Configurations.
 
     def configured(self, name: str) -> bool | None:
-        """Whether any configuration file of the project, or a script, switches something on; None where none says."""
+        """Whether any configuration file of the project, or a command, switches something on; None where none says."""
+        told = (self.filed(name), self.commands.switches(name))
+        return True if True in told else False if False in told else None
+
+    def filed(self, name: str) -> bool | None:
+        """As `configured`, but of what commands give."""
         words = self._configured()
         return True if f"{name}=on" in words else False if f"{name}=off" in words else None
 

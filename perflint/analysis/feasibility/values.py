@@ -25,6 +25,7 @@ from perflint.analysis.feasibility.lattice import (
     TOP,
     YES,
     Possible,
+    chosen,
     joined,
     of,
     switched,
@@ -310,19 +311,20 @@ class Values:
         given = self.configs.given(path) if path else ()
         if not given or any(value is None for value, _ in given):
             return TOP
-        return self._fixpoint.ask(("setting", path), lambda: switched(self._any_of(given, world)))
+        told = chosen if self.configs.is_filed(path) else switched
+        return self._fixpoint.ask(("setting", path), lambda: told(self._any_of(given, world)))
 
     def _parsed(self, name: str, scope: Scope, world: World) -> Possible:
         """An option of a command line."""
         defaults = self.options.defaults(name, scope.path) if world is World.BY_DEFAULT else ()
         if not defaults:
             return self._setting(f"{_ANY_OPTIONS}.{name}", scope, world)
-        found = BOTTOM
-        for value, where in defaults:
-            found |= TOP if value is None else switched(self.of(value, where, world))
-            if found == TOP:
-                return TOP
-        return self.configs.unless_set(found | self._from_outside(name, world), name)
+        shown = self.options.shown(name, scope.path)
+        values = [*defaults, *((value, scope) for value in shown or ())]
+        if any(value is None for value, _ in values):
+            return TOP
+        found = (chosen if shown else switched)(self._any_of(values, world)) | self._from_outside(name, world)
+        return self.configs.unless_set(found, name) if shown is None else self.configs.unless_filed(found, name)
 
     def _attribute(self, cls: Ref, name: str, world: World) -> Possible:
         """An attribute of a class of the project."""
