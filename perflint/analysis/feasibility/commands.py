@@ -42,7 +42,7 @@ class Commands:
         found: dict[str, bool] = {}
         for run in self._runs:
             for name, given in run.options.items():
-                is_off = type(given) is list and str(given[0]).lower() in _OFF
+                is_off = type(given) is list and (given[0] or "?").lower() in _OFF
                 found[name] = found.get(name, False) or not is_off
         return found
 
