@@ -2,8 +2,8 @@
 
 Beside the words there is `fast=on` or `fast=off` for each key that is set, and for each flag of a script that stands in
 no command of its own; and, of what goes by a name like a class, `SlowAgent@17` for the file that names it, by its
-place: one file names what goes together; `package@` stands for a project that can be installed. What a setting is set
-to, `configured_values` tells, and what is run, `commands`.
+place: one file names what goes together; `@package:lib` stands for a project in a folder that can be installed. What a
+setting is set to, `configured_values` tells, and what is run, `commands`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Configured:
                 except OSError:
                     continue  # gone since it was found: it names nothing
                 if path.endswith(_INSTALLING) and _INSTALLED.search(text):
-                    found.add(INSTALLED.encode("ascii"))
+                    found.add(f"{INSTALLED}{_folder(path)}".encode("utf-8", "replace"))
                 if is_bare:
                     continue
                 found.update(_WORD.findall(text))
@@ -104,6 +104,15 @@ class Configured:
                 continue
             states.append((path, found.st_size, found.st_mtime_ns))
         return states
+
+
+def _folder(path: str) -> str:
+    """The folder of a file as the files of the program are shown; none for the working directory and those above it."""
+    try:
+        shown = os.path.relpath(os.path.dirname(path) or ".").replace(os.sep, "/")  # noqa: PTH120
+    except ValueError:  # another drive
+        return path.rpartition("/")[0]
+    return "" if set(shown.split("/")) <= {".", ".."} else shown
 
 
 def _settings(path: str, text: bytes) -> Iterator[bytes]:

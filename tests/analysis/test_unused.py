@@ -85,7 +85,8 @@ def test_what_trains_by_itself_is_there_for_users_where_an_inner_package_is_publ
 
 
 @pytest.mark.parametrize(
-    ("configured", "heat"), [({"readme"}, "once"), ({"readme", "package@"}, "step"), (set(), "step")]
+    ("configured", "heat"),
+    [({"readme"}, "once"), ({"readme", "@package:"}, "step"), ({"readme", "@package:tools"}, "once"), (set(), "step")],
 )
 def test_what_a_package_brings_in_itself_is_public_where_others_can_install_it(configured: set[str], heat: str) -> None:
     linked = program(
@@ -500,7 +501,7 @@ def fit(model, data, optimizer):
     [
         ("seg", {"readme"}, "once"),
         ("seg", set(), "step"),
-        ("seg", {"readme", "package@"}, "step"),
+        ("seg", {"readme", "@package:"}, "step"),
         ("", {"readme"}, "step"),
     ],
 )

@@ -10,7 +10,7 @@ from perflint.cli.app import run
 from perflint.project.configured import Configured
 from perflint.project.discovery import discover
 from perflint.project.settings import Settings
-from perflint.torch_model.packages import INSTALLED
+from perflint.torch_model.packages import INSTALLED, is_installed
 
 NETS = """from torch import nn
 
@@ -121,7 +121,10 @@ def test_a_kept_report_holds_while_the_commands_do(
     assert impacts() == ["low impact)"]
 
 
-def test_how_a_project_is_installed_says_nothing_of_what_it_is_run_with(tmp_path: Path) -> None:
+def test_how_a_project_is_installed_says_nothing_of_what_it_is_run_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     packaging, run_with = tmp_path / "pyproject.toml", tmp_path / "small.yaml"
     packaging.write_text('[project]\nname = "nets"\n')
     run_with.write_text("net: Small\n")
@@ -129,3 +132,18 @@ def test_how_a_project_is_installed_says_nothing_of_what_it_is_run_with(tmp_path
     assert {"Small", "nets", INSTALLED} <= Configured([str(packaging), str(run_with)])()
     packaging.write_text("[tool.ruff]\nline-length = 120\n")
     assert Configured([str(packaging)])() == frozenset()
+
+
+def test_a_project_is_installed_from_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaging = tmp_path / "faces" / "setup.cfg"
+    packaging.parent.mkdir()
+    packaging.write_text("[metadata]\nname = nets\n")
+    words = {}
+    for folder in (tmp_path, packaging.parent):
+        monkeypatch.chdir(folder)
+        words[folder] = Configured([str(packaging)])()
+    assert words[tmp_path] == frozenset({f"{INSTALLED}faces"})
+    assert words[packaging.parent] == frozenset({INSTALLED})
+    assert is_installed("faces/nets/a.py", words[tmp_path])
+    assert not is_installed("voices/nets/a.py", words[tmp_path])
+    assert is_installed("nets/a.py", words[packaging.parent])

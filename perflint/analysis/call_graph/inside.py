@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from perflint.torch_model.packages import INSTALLED
+from perflint.torch_model.packages import is_installed
 
 
 def is_inside(path: str, files: Container[str], configured: frozenset[str]) -> bool:
     """Whether a file is such a part. Of a program of which no configuration is known, nothing is known of that."""
-    if INSTALLED in configured or not configured:
+    if not configured or is_installed(path, configured):
         return False
     folder, inside = path.rpartition("/")[0], False
     while folder and f"{folder}/__init__.py" in files:

@@ -28,8 +28,12 @@ class Texts:
         """
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = self._configured() <= {INSTALLED} or self._is_told(_plain(name))
+            known = self._known[name] = self._is_bare or self._is_told(_plain(name))
         return known
+
+    @cached_property
+    def _is_bare(self) -> bool:
+        return all(word.startswith(INSTALLED) for word in self._configured())
 
     def _is_told(self, name: str) -> bool:
         whole, begins, ends = self._words

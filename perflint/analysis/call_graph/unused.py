@@ -19,7 +19,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
 from perflint.torch_model.calling_bases import CALLED_BY_BASE
-from perflint.torch_model.packages import INSTALLED
+from perflint.torch_model.packages import is_installed
 
 #: What imports modules by texts; what makes objects of classes that texts name; and what runs whatever it finds.
 _IMPORTING_NAMES = frozenset({"import_module", "__import__", "iter_modules", "walk_packages"})
@@ -371,7 +371,7 @@ class Unused:
         that. What builds an extension, or is a project of its own, says nothing of what lies beside it.
         """
         words = self._configured()
-        if not words or INSTALLED in words:
+        if not words or is_installed(path, words):
             return True
         return is_set_up(path.rpartition("/")[0], self._resolver.summaries)
 

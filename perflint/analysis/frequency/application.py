@@ -9,14 +9,14 @@ from perflint.analysis.call_graph.definitions import is_main_guard
 from perflint.analysis.evidence import last_name
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, Summary
-from perflint.torch_model.packages import INSTALLED
+from perflint.torch_model.packages import holds_installed
 
 _PARSES = frozenset({"parse_args", "parse_known_args"})
 
 
 def is_application(resolver: Resolver, configured: frozenset[str]) -> bool:
     """As the words of its configurations and its files tell; not where no configuration is known."""
-    if not configured or INSTALLED in configured or "__init__.py" in resolver.summaries:
+    if not configured or holds_installed(configured) or "__init__.py" in resolver.summaries:
         return False
     if any(path.rpartition("/")[2] == "setup.py" for path in resolver.summaries):
         return False

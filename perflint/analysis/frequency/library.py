@@ -12,7 +12,7 @@ from perflint.analysis.frequency.epochs import Loops
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, CallFacts
-from perflint.torch_model.packages import INSTALLED
+from perflint.torch_model.packages import is_installed
 
 
 class Library:
@@ -41,9 +41,10 @@ class Library:
     @cached_property
     def _installed(self) -> frozenset[str]:
         summaries = self._resolver.summaries
-        if INSTALLED not in self._configured() and "setup.py" not in summaries:
-            return frozenset()
         tops = [path for path in summaries if path.count("/") == 1 and path.endswith("/__init__.py")]
+        if "setup.py" not in summaries:
+            words = self._configured()
+            tops = [path for path in tops if is_installed(path, words)]
         return frozenset(path.partition("/")[0] for path in tops if path not in self._resolver.tests)
 
     def is_installed(self, path: str) -> bool:
