@@ -33,6 +33,7 @@ from perflint.analysis.values.narrowing import Narrowing
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.parameters import Parameters
 from perflint.analysis.values.record_classes import record, record_class
+from perflint.analysis.values.used_as_network import UsedAsNetwork
 from perflint.finding import Confidence
 from perflint.ir.notation import last_name, value_of
 from perflint.ir.summary import MODULE
@@ -63,6 +64,7 @@ class Calls:
         self.narrowing = narrowing
         self.defaults = Defaults(inference.tree, inference.eval)
         self.fields = KeyedFields(inference)
+        self.networks = UsedAsNetwork(inference)
         self._runs: dict[int, Kind] = {}
         self._numbers: dict[object, int] = {}
         self._frames: dict[int, Frame] = {}
@@ -89,7 +91,8 @@ class Calls:
                 several = self._one_of_several(func, arguments, frame) if made is UNKNOWN and base.path else None
                 key = arguments.constant(0) if not made.known and len(arguments) == 1 else None
                 held = self.fields.given_by(base, func.attr, key) if isinstance(key, str) else UNKNOWN
-                return several or (held if held.known else made)
+                made = several or (held if held.known else made)
+                return made if made is not UNKNOWN else self.networks.result_of_method(node, func, base, arguments)
         if isinstance(func, ast.Name) and func.id == "getattr" and len(node.args) > 1:
             name = node.args[1]
             base = self.inference.eval(node.args[0], frame)
@@ -122,7 +125,8 @@ class Calls:
             return made
         default = self.defaults.at(node, frame) if callee.qualified.startswith("torch.") else None
         named_tuple = None if callee.path else record_class(node, callee, self.inference.tree)
-        return named_tuple or self.value(callee, arguments, default)
+        found = named_tuple or self.value(callee, arguments, default)
+        return found if found is not UNKNOWN else self.networks.result(node, callee, arguments)
 
     def _one_of_several(self, func: ast.expr, arguments: Arguments, frame: Frame | None) -> Kind | None:
         """What is common to the results of those that a name may stand for: `loss = cross_entropy if hard else mse`."""
