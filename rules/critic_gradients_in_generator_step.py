@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
-from perflint.api.gradients import Discarded, discarded_gradients, runs_between, trained_after
+from perflint.api.gradients import Discarded, discarded_gradients, network_of, runs_between, trained_after
 
 
 class CriticGradientsInGeneratorStep(Rule):
@@ -71,7 +71,7 @@ class CriticGradientsInGeneratorStep(Rule):
         if not found.forwards:
             return
         first = found.forwards[0]
-        models = list(dict.fromkeys(ctx.text(forward.func) for forward in found.forwards))
+        models = list(dict.fromkeys(network_of(forward, ctx) for forward in found.forwards))
         zeroed = " and ".join(f"`{ctx.text(call)}`" for call in found.zeroed)
         yield self.finding(
             first,

@@ -6,7 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
-from perflint.api.gradients import forwards_of_loss, is_differentiated, is_model_call, is_walked_again, trained_after
+from perflint.api.gradients import (
+    forwards_of_loss,
+    is_differentiated,
+    is_walked_again,
+    network_of,
+    runs_model,
+    trained_after,
+)
 
 _BACKWARD = frozenset({"backward", "manual_backward"})
 
@@ -57,7 +64,7 @@ class GeneratorGraphInCriticStep(Rule):
             return
         for forward, given in forwards_of_loss(node, trained, ctx):
             maker = _maker(given, ctx)
-            if maker is None or ctx.grad_off(maker) or ctx.text(maker.func) in trained:
+            if maker is None or ctx.grad_off(maker) or network_of(maker, ctx) in trained:
                 continue
             if is_differentiated(given, node, ctx) or is_walked_again(forward, node, ctx):
                 continue
@@ -81,8 +88,8 @@ class GeneratorGraphInCriticStep(Rule):
 def _maker(given: ast.expr, ctx: Context) -> ast.Call | None:
     """The one forward whose result is given, as it came."""
     if isinstance(given, ast.Call):
-        return given if is_model_call(given, ctx) else None
+        return given if runs_model(given, ctx) else None
     made = ctx.inference.flow.definitions(given) if isinstance(given, ast.Name) else ()
     if len(made) != 1 or made[0].path or not isinstance(made[0].value, ast.Call):
         return None
-    return made[0].value if is_model_call(made[0].value, ctx) else None
+    return made[0].value if runs_model(made[0].value, ctx) else None

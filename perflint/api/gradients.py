@@ -51,6 +51,7 @@ from perflint.analysis.gradients.in_reach import (
     outlasting,
     tells_of_gradients,
 )
+from perflint.analysis.gradients.method_forwards import network_of, runs_model
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     is_model_call,
@@ -179,6 +180,7 @@ __all__ = [
     "module_path",
     "name_of_whole",
     "needs_eager",
+    "network_of",
     "never_trained",
     "next_in_forward",
     "next_in_sequence",
@@ -193,6 +195,7 @@ __all__ = [
     "runs_between",
     "runs_every_turn",
     "runs_frozen_part",
+    "runs_model",
     "runs_network",
     "shown_as_text",
     "single_operation",

@@ -12,6 +12,7 @@ from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.frozen import is_switched
 from perflint.analysis.gradients.graph_of_loss import goes_through
+from perflint.analysis.gradients.method_forwards import network_of, runs_one_of
 from perflint.analysis.gradients.trained_after import (
     BACKWARD,
     calls_in_order,
@@ -48,14 +49,14 @@ def discarded_gradients(backward: ast.Call, trained: set[str], ctx: FileFacts) -
         id(part): part
         for part in computed_from(backward, ctx)
         if isinstance(part, ast.Call)
-        and ctx.text(part.func) in zeroed
+        and runs_one_of(part, zeroed, ctx)
         and not ctx.grad_off(part)
         and not is_switched(part, ctx)
         and not is_walked_again(part, backward, ctx)
         and any(goes_through(item, trained, ctx) for item in (*part.args, *(k.value for k in part.keywords)))
     }
     found = sorted(forwards.values(), key=lambda part: (part.lineno, part.col_offset))
-    texts = dict.fromkeys(ctx.text(part.func) for part in found)
+    texts = dict.fromkeys(network_of(part, ctx) for part in found)
     return Discarded(tuple(found), tuple(dict.fromkeys(zeroed[text] for text in texts)))
 
 
@@ -145,7 +146,7 @@ def _may_read_gradients(call: ast.Call, ctx: FileFacts) -> bool:
 
 def runs_between(first: ast.stmt, last: ast.stmt, own: Sequence[ast.Call], ctx: FileFacts) -> bool:
     """Whether a module of `own` is used by another call from one statement of a block to another."""
-    texts, ours = {ctx.text(call.func) for call in own}, {id(call) for call in own}
+    texts, ours = {network_of(call, ctx) for call in own}, {id(call) for call in own}
     function = ctx.tree.function_of(first) or ctx.tree.module
     return any(
         first.lineno <= part.lineno <= (last.end_lineno or last.lineno)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.grad_switches import grad_switch
-from perflint.analysis.gradients.forwards import is_method_of_values
+from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_method_of_values
 from perflint.analysis.gradients.model_calls import is_model_call, name_of_whole
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF
@@ -26,6 +27,27 @@ _DEEPEST = 8
 def runs_model(call: ast.AST, ctx: FileFacts) -> bool:
     """Whether a call runs a network, by calling it or by a method of it."""
     return is_model_call(call, ctx) or (isinstance(call, ast.Call) and ctx.once(_runs_by_method, call))
+
+
+def network_of(call: ast.Call, ctx: FileFacts) -> str:
+    """The text of the network that a call runs: `self.net` of `self.net(x)`, `self.net.forward(x)` and of any method
+    that runs layers of it, `self.net.encode(x)`.
+    """
+    func = call.func
+    if isinstance(func, ast.Attribute) and (func.attr in FORWARD_METHODS or ctx.once(_runs_by_method, call)):
+        return ctx.text(func.value)
+    return ctx.text(func)
+
+
+def runs_one_of(call: ast.Call, networks: Collection[str], ctx: FileFacts) -> bool:
+    """Whether a call runs one of the networks of these texts."""
+    if ctx.text(call.func) in networks:
+        return True
+    return (
+        isinstance(call.func, ast.Attribute)
+        and ctx.text(call.func.value) in networks
+        and (network_of(call, ctx) in networks)
+    )
 
 
 def runs_part(call: ast.AST, ctx: FileFacts) -> bool:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.frozen import is_frozen
-from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call, name_of_whole
+from perflint.analysis.gradients.method_forwards import runs_model
+from perflint.analysis.gradients.model_calls import is_loss_function, name_of_whole
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS, WITHOUT_PARAMETERS
+from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
 from perflint.torch_model import tensors
 
@@ -58,7 +60,7 @@ def _behind(value: ast.expr, ctx: FileFacts, depth: int, seen: set[int], *, comp
         return
     parts: list[ast.expr] = []
     if isinstance(value, ast.Call):
-        if is_model_call(value, ctx):
+        if runs_model(value, ctx):
             yield value
         elif computed and computes(value, ctx):
             parts = value.args
@@ -131,7 +133,7 @@ def switches_itself(node: ast.Call, ctx: FileFacts, *, wholly: bool = False) -> 
     if method in FORWARD_METHODS and method != "forward":
         scopes = ctx.program.named(method)
     else:
-        own = Scope(kind.path, f"{kind.qualified}.forward")
+        own = Scope(kind.path, kind.qualified if kind.tag is Tag.FUNCTION else f"{kind.qualified}.forward")
         is_there = own.path in ctx.program.summaries and own.function in ctx.program.summaries[own.path].functions
         scopes = (own,) if is_there else ()
     for scope in scopes:
@@ -223,7 +225,7 @@ class Followed:
             return True
         if isinstance(call.func, ast.Name) and call.func.id in self.builtins:
             return True
-        is_made = is_model_call(call, self.ctx)
+        is_made = runs_model(call, self.ctx)
         if is_made or (self.by_value and is_loss_function(call.func, self.ctx)):
             if id(call) in self._followed:
                 return True

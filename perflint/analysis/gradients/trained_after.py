@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.method_forwards import runs_one_of
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, is_constant
 from perflint.syntax.bindings import Binding
@@ -85,7 +86,7 @@ def _all_owners(parts: Sequence[ast.expr], ctx: FileFacts) -> set[str]:
 def forwards_of_loss(node: ast.Call, trained: set[str], ctx: FileFacts) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The forwards of trained modules that a loss is computed from, each with a plain argument that it is given."""
     for part in computed_from(node, ctx):
-        if isinstance(part, ast.Call) and ctx.text(part.func) in trained:
+        if isinstance(part, ast.Call) and runs_one_of(part, trained, ctx):
             yield from ((part, item) for item in part.args if isinstance(item, (ast.Name, ast.Call)))
 
 

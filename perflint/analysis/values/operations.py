@@ -53,10 +53,17 @@ def part_of(kind: Kind) -> Kind:
     )
 
 
+def _held(kind: Kind) -> Kind:
+    """What a batch or an output holds: what something unknown gives may hold lists and mappings again."""
+    if kind.mixed and kind.tag is Tag.OUTPUT:
+        return kind.at_most(Confidence.MEDIUM)
+    return part_of(kind)
+
+
 def named_part(kind: Kind, name: object) -> Kind:
     """What a batch holds under a name: a tensor, but for what is named as a text is."""
     is_text = name in _TEXTS or (isinstance(name, str) and name.endswith(_ENDS_OF_TEXTS))
-    return UNKNOWN if is_text else part_of(kind)
+    return UNKNOWN if is_text else _held(kind)
 
 
 def iterate(kind: Kind) -> Kind:
@@ -67,7 +74,7 @@ def iterate(kind: Kind) -> Kind:
         return kind.but(fresh=False, rank=fewer(kind.rank), optional=False)
     if kind.tag in (Tag.BATCH, Tag.OUTPUT):
         # Iterating a dict gives its keys, so what comes from the device is not worth a finding.
-        part = part_of(kind)
+        part = _held(kind)
         return part if kind.place is Place.HOST else part.at_most(Confidence.LOW)
     if kind.tag in (Tag.MAPPING, Tag.STATE_DICT):
         return STRING if all(isinstance(key, str) for key, _ in kind.items) else UNKNOWN
@@ -116,7 +123,7 @@ def _unpacked(kind: Kind, index: int) -> Kind:
 
 def _element(kind: Kind) -> Kind:
     if kind.tag in (Tag.BATCH, Tag.OUTPUT):
-        return part_of(kind)
+        return _held(kind)
     if kind.tag is Tag.MAPPING:
         return STRING
     return iterate(kind)

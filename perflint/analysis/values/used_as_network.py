@@ -170,7 +170,8 @@ class UsedAsNetwork:
 
 
 def _result(arguments: Arguments) -> Kind:
-    return methods.module_result(Kind(Tag.MODULE), arguments).at_most(Confidence.MEDIUM)
+    """A tensor, or any structure of tensors."""
+    return methods.module_result(Kind(Tag.MODULE), arguments).but(mixed=True).at_most(Confidence.MEDIUM)
 
 
 def _is_unknown(kind: Kind) -> bool:
