@@ -119,6 +119,19 @@ class Growing:
             known[COVERS, value] = None
         self.binds.setdefault(name, {})[value] = None
 
+    def held_item(self, value: Value) -> Value:
+        """`rows` of `table["a"]` after `table = {"a": rows}`, as far as the function is read; else the value itself."""
+        if type(value) is not tuple or value[0] != "item" or type(value[1]) is not str or value[1] in self.unclear:
+            return value
+        made = self.binds.get(value[1], ())
+        display = next(iter(made)) if len(made) == 1 else None
+        if type(display) is not tuple or value[2] is None:
+            return value
+        if display[0] == "map":
+            return next((item for key, item in reversed(display[1]) if key == value[2] and item is not None), value)
+        is_place = display[0] == "seq" and type(value[2]) is int and -len(display[1]) <= value[2] < len(display[1])
+        return (display[1][value[2]] or value) if is_place else value
+
     def in_loop(self, context: int) -> bool:
         while context >= 0:
             item = self.contexts[context]

@@ -344,7 +344,7 @@ class _Surveyor(Importing):
 
     def for_(self, node: ast.For | ast.AsyncFor) -> str | None:
         self.target(node.target)
-        iterable = self.value(node.iter)
+        iterable = self.scope.held_item(self.value(node.iter))
         self.bind_each(node.target, iterable)
         inner = self.loop(node, "for", names_in(node.target), iterable)
         self.block(node.body, self.turn(node.body, inner))

@@ -94,7 +94,7 @@ class DataPasses:
         if not name:
             return last_of_call(loop.iterable) != "" and self._is_list(loop.iterable, scope, _DEEPEST)
         made = self._facts(scope).binds.get(name, ()) if name == loop.iterable else ()
-        if any(is_literal(value) and value[1] for value in made):  # what is empty at first is filled
+        if any(is_literal(value) and not _is_cut_out(value[1]) for value in made):
             return True
         return self._is_list(name, scope, _DEEPEST)
 
@@ -241,6 +241,11 @@ def _given(call: CallFacts, facts: FunctionFacts, index: int) -> list[Value]:
                 if index in facts.loops_around(other.context) and not last_name(other.func).startswith("load"):
                     found += [*other.args, *(value for _, value in other.keywords)]
     return found
+
+
+def _is_cut_out(items: tuple[Value, ...]) -> bool:
+    """Whether nothing is written out in a display, as it is filled later or takes from what is there: `[rows[i]]`."""
+    return all(isinstance(item, tuple) and item[0] == "item" for item in items)
 
 
 def _is_empty(value: Value) -> bool:

@@ -13,6 +13,7 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import RUNNERS, is_literal, last_name
 from perflint.analysis.frequency.data_passes import DataPasses
 from perflint.analysis.frequency.epochs import LoopHeat, Loops
+from perflint.analysis.frequency.left_batches import shows_a_batch
 from perflint.analysis.frequency.sources import calls_behind, last_of_call, names_in
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
@@ -70,9 +71,11 @@ def mark_repeating(
                     seldom = max([*around, known.heat if known is not None else Heat.ONCE]) < Heat.STEP
                     if seldom and not is_reached and _rolls_out(facts, facts.loops[index], calls):
                         found[scope, index] = _ROLLS
-                    continue
+                        continue
+                    if known is not None or not seldom or shows_a_batch(facts.loops[index], scope, facts, resolver):
+                        continue
                 loop = facts.loops[index]
-                heat = None if is_reached else _heat(facts, loop, calls)
+                heat = None if is_reached or around else _heat(facts, loop, calls)
                 if heat is None and not _is_short(loop):
                     is_pass = passes.is_pass(scope, facts, index, calls, is_reached=is_reached)
                     heat = _PASSES if is_pass else None

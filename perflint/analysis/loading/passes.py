@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeGuard
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.epochs import LoopHeat
+from perflint.analysis.frequency.sources import names_in
 from perflint.analysis.frequency.trip_count import turns_told
 from perflint.analysis.loading.listed_loaders import listed_as
 from perflint.analysis.loading.loaders import purpose
@@ -347,15 +348,19 @@ def _is_own(name: str, facts: FunctionFacts) -> bool:
 def _goes_over(facts: FunctionFacts, loop: int, word: str) -> bool:
     """Whether a loop of a function is over what goes by a name, or over a wrapper of it: `bar = tqdm(self.loader)`."""
     text = facts.loops[loop].text
-    return _mentions(text, word) or any(
-        _mentions(text, name)
-        for name, values in facts.binds.items()
-        for value in values
-        if isinstance(value, tuple) and value[0] == "call" and _last_names(value[2][:1]) == {word}
+    return (
+        _mentions(text, word)
+        or word in _last_names(names_in(facts.loops[loop].iterable))
+        or any(
+            _mentions(text, name)
+            for name, values in facts.binds.items()
+            for value in values
+            if isinstance(value, tuple) and value[0] == "call" and _last_names(value[2][:1]) == {word}
+        )
     )
 
 
-def _last_names(values: tuple[object, ...]) -> set[str]:
+def _last_names(values: Iterable[object]) -> set[str]:
     return {value.rpartition(".")[2] for value in values if isinstance(value, str)}
 
 

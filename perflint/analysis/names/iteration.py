@@ -191,9 +191,27 @@ class Iteration:
                 yield from self._nested_elements(("item", args[0], None), scope, index, depth - 1)
             elif name.rpartition(".")[2] in _PREPARE and index < len(args):
                 yield from self.elements(args[index], scope)
+            else:
+                yield from self._elements_of_part(value, scope, index)
+            return
+        if isinstance(source, tuple) and source[0] == "call":
+            yield from self._elements_of_part(value, scope, index)
             return
         for inner, where in self.written.definitions(source, scope) if isinstance(source, str) else ():
             yield from self._nested_elements(("item", inner, value[2]), where, index, depth - 1)
+
+    def _elements_of_part(self, part: Value, scope: Scope, index: object) -> Iterator[Ref]:
+        """`_, loaders = make(options)`: elements of a part of what a function gives."""
+        _, call, place = part
+        for callee in self.resolver.refs(call[1], scope) if type(place) is int else ():
+            if callee.kind != FUNCTION:
+                continue
+            facts = self.resolver.summaries[callee.path].functions[callee.name]
+            for value in () if facts.is_generator else facts.returns:
+                if isinstance(value, tuple) and value[0] == "seq" and -len(value[1]) <= place < len(value[1]):
+                    where = Scope(callee.path, callee.name)
+                    given_back = self.resolver.results.handed(value[1][place], facts, where, call, scope)
+                    yield from self.elements(*given_back, index)
 
     @staticmethod
     def _held(whole: Value, index: object) -> list[Value]:

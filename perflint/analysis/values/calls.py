@@ -377,6 +377,11 @@ class Calls:
             frame = self._frames[number] = Frame(node, params)
         return frame
 
+    def _yielded(self, item: ast.expr, frame: Frame) -> Kind:
+        if isinstance(item, ast.YieldFrom):
+            return self.inference.iterate(self.inference.eval(item.value, frame))
+        return self.inference.eval(item, frame)
+
     def _returned(self, number: int, function: Ref, arguments: Arguments, receiver: Kind | None) -> Kind:
         if self._is_left_open(function):
             return self._promised(function)  # what the classes below return
@@ -390,7 +395,7 @@ class Calls:
         frame = self._frame(number, node, bound_parameters(node, arguments, receiver, self.inference))
         returns, yields, generator = self.classes.results(node)
         if generator:
-            return sequence(join(self.inference.eval(item, frame) for item in yields) if yields else UNKNOWN)
+            return sequence(join(self._yielded(item, frame) for item in yields) if yields else UNKNOWN)
         if isinstance(node, ast.AsyncFunctionDef):
             return UNKNOWN
         results: list[Kind] = [] if returns else [NONE]

@@ -93,7 +93,7 @@ class Classes:
         return None
 
     def results(self, node: FunctionNode) -> tuple[list[ast.expr | None], list[ast.expr], bool]:
-        """What a function returns and yields, and whether it is a generator."""
+        """What a function returns and yields, and whether it is a generator. Of what it yields from, all of that."""
         known = self._results.get(id(node))
         if known is not None:
             return known
@@ -113,7 +113,9 @@ class Classes:
                 returns.append(part.value)
             elif isinstance(part, (ast.Yield, ast.YieldFrom)):
                 generator = True
-                if isinstance(part, ast.Yield) and part.value is not None:
+                if isinstance(part, ast.YieldFrom):
+                    yields.append(part)
+                elif part.value is not None:
                     yields.append(part.value)
             stack.extend(reversed(children(part)))
         self._results[id(node)] = (returns, yields, generator)
