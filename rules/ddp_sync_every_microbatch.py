@@ -54,7 +54,7 @@ class DdpSyncEveryMicrobatch(Rule):
 
     - Accumulation by a framework: accelerate, Fabric, Lightning, DeepSpeed.
     - Code that sets `require_backward_grad_sync` before the forward pass.
-    - FSDP, whose `no_sync` keeps whole gradients in memory, and code without DDP.
+    - FSDP, whose `no_sync` keeps whole gradients in memory, apex's DDP, which has none, and code without DDP.
     - Micro-batches that each clip all gradients.
     - Loops that a random draw continues, unless it is written that most of them go on.
     - Forward passes of `model.module`, which bypass the wrapper: nothing is reduced then, which is a bug of its own.

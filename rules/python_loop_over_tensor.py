@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Loops, Phase, Rule
-from perflint.api.loops import computed_by_index, stacked_rows
+from perflint.api.loops import computed_by_index, launches_by_row, stacked_rows
 from perflint.api.names import OVER_FEW_PARTS
 from perflint.api.waits import TurnRead, read_by_turns
 
 #: Text of an expression up to this length is shown whole.
 _SHORT = 60
+_BATCHED = "Run them on the whole batch: `torch.bmm` and convolutions with `groups` take other weights for each row."
 
 
 class PythonLoopOverTensor(Rule):
@@ -21,8 +22,8 @@ class PythonLoopOverTensor(Rule):
     What it does
 
     Reports loops on the hot path that read an element of a device tensor in each iteration, compute one row from the
-    same row of other tensors, add up or list what each row gives, write the rows that pass a test or that a list
-    names, or fill a square mask row by row.
+    same row of other tensors, run several operations on each row of `x.split(1)`, add up or list what each row gives,
+    write the rows that pass a test or that a list names, or fill a square mask row by row.
 
     Why is this slow?
 
@@ -75,13 +76,15 @@ class PythonLoopOverTensor(Rule):
             yield self._reads(node, read, ctx)
             return
         name = computed_by_index(node, ctx)
-        if name is None:
+        rows = launches_by_row(node, ctx) if name is None else None
+        if name is None and rows is None:
             return
+        does = f"computes `{name}` one index" if rows is None else f"runs its operations on one row of `{rows}`"
         yield self.finding(
             node,
             ctx,
-            f"This loop computes `{name}` one index at a time, although its iterations are independent.",
-            advice=f"Compute all of `{name}` with one operation on whole tensors.",
+            f"This loop {does} at a time, although its iterations are independent.",
+            advice=f"Compute all of `{name}` with one operation on whole tensors." if rows is None else _BATCHED,
             confidence=Confidence.MEDIUM,
             impact=Impact.HIGH if _trains(node, ctx) else Impact.MEDIUM,
         )

@@ -33,7 +33,7 @@ from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
-from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword
+from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword, of_tensor
 from perflint.ir.control_flow import Condition, ControlFlow, Inherited
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
@@ -169,6 +169,7 @@ __all__ = [
     "mentions_name",
     "modules",
     "numbers_in",
+    "of_tensor",
     "pattern",
     "precision",
     "randomness",

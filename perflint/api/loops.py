@@ -44,6 +44,7 @@ from perflint.analysis.values.growing import (
 from perflint.analysis.values.grown_attributes import WRITTEN_IN_METRICS, GrownAttribute, grown_attributes
 from perflint.analysis.values.one_by_one import indexed_one_by_one, read_one_by_one
 from perflint.analysis.values.pieces import are_elements, are_moved_over
+from perflint.analysis.waits.batch_rows import launches_by_row
 
 __all__ = [
     "NUMPY_JOINS",
@@ -82,6 +83,7 @@ __all__ = [
     "is_same_text",
     "is_timed_each_turn",
     "is_timing",
+    "launches_by_row",
     "launches_of_step",
     "may_be_a_number",
     "names_in",

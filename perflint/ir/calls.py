@@ -33,6 +33,16 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return keyword(call, name)
 
 
+def of_tensor(call: ast.Call) -> tuple[ast.expr, list[ast.expr]] | None:
+    """What `x.unsqueeze(0)` and `torch.unsqueeze(x, 0)` are of, and what else they are given by place."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return None
+    if isinstance(func.value, ast.Name) and func.value.id == "torch":
+        return (call.args[0], call.args[1:]) if call.args else None
+    return func.value, call.args
+
+
 def has_unpacking(call: ast.Call) -> bool:
     """Whether `*args` or `**kwargs` may carry arguments that cannot be seen."""
     return any(isinstance(item, ast.Starred) for item in call.args) or any(item.arg is None for item in call.keywords)

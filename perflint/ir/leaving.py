@@ -12,6 +12,18 @@ from perflint.ir.rarity import LAZY, PERIODIC, coldest, hottest
 from perflint.syntax.walk import walk
 
 _LEAVING = frozenset({ast.Continue, ast.Return, ast.Raise, ast.Break})
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
 _COMPLAINTS = frozenset({"warn", "warning", "warn_once", "warning_once"})
 
 
@@ -33,6 +45,28 @@ def is_single_turn(body: list[ast.stmt]) -> bool:
 def ends_block(body: list[ast.stmt]) -> bool:
     """Whether control never falls out of the end of `body`."""
     return bool(body) and (type(body[-1]) in _LEAVING or never_holds(body[-1]))
+
+
+def skips(node: ast.If) -> bool:
+    """`if step % 100 != 0: continue`: what follows in its block runs where the test does not hold."""
+    return len(node.body) == 1 and type(node.body[0]) is ast.Continue and not node.orelse
+
+
+def as_held(node: ast.If, following: list[ast.stmt]) -> ast.If:
+    """The `if` that holds what follows one that skips the rest of a turn."""
+    return ast.If(opposite(node.test), following, [])
+
+
+def opposite(test: ast.expr) -> ast.expr:
+    """The test that holds where another does not, as it would be written."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return ast.Compare(test.left, [_OPPOSITE[type(test.ops[0])]()], test.comparators)
+    if isinstance(test, ast.BoolOp):  # `if not logging or step % 100: continue`
+        op = ast.Or() if isinstance(test.op, ast.And) else ast.And()
+        return ast.BoolOp(op, [opposite(value) for value in test.values])
+    return ast.UnaryOp(ast.Not(), test)
 
 
 def never_holds(statement: ast.stmt) -> bool:

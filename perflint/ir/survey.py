@@ -141,13 +141,22 @@ class _Surveyor(Importing):
             kind = type(node)
             after = _STATEMENTS[kind](self, node)
             if kind is ast.If:
-                after = leaving.made_plain(after, node, body, following)  # type: ignore[arg-type]
+                after = self.after_if(after, node, body, following)  # type: ignore[arg-type]
             elif kind is ast.Expr and following < len(body) and switches_grad(node.value) is False:  # type: ignore[attr-defined]
                 self.gradless(body, following)
                 break
             if after is not None and following < len(body):
-                self.context = self.scope.push_guard(self.context, after, body[following], body[-1])
+                self.context = self.guarded(body[following:], self.context, after)
         self.context = before
+
+    def after_if(self, after: Question, node: ast.If, body: list[ast.stmt], following: int) -> Question | int:
+        """The guard of what follows an `if` in its block, from `following` on."""
+        if leaving.skips(node) and following < len(body):
+            held = leaving.as_held(node, body[following:])
+            after = self.guard_under(held, self.context, self.scope.tests)
+            if isinstance(after, int):
+                return after
+        return leaving.made_plain(after, node, body, following)
 
     def gradless(self, body: list[ast.stmt], start: int) -> None:
         """What follows `torch.set_grad_enabled(False)` in its block, up to where they are switched on again."""
@@ -309,14 +318,11 @@ class _Surveyor(Importing):
             while True:
                 known = self.scope.tests
                 self.visit(node.test)
-                failure = leaving.is_failure(node.body)
-                rare = failure or leaving.is_complaint(node.body)
-                kind = guards.RARE if rare else self.guard_of(node, context, known)
-                self.branch(node.body, context, kind)
+                self.branch(node.body, context, self.guard_under(node, context, known))
                 if not node.orelse:
                     if node is not first:
                         return leaving.left_early(first, tests)
-                    if not failure and leaving.ends_block(node.body):
+                    if not leaving.is_failure(node.body) and leaving.ends_block(node.body):
                         return answered(node.test, None, self.scope, truth=False)
                     return None
                 kind = answered(node.test, node.orelse, self.scope, truth=False)
@@ -329,6 +335,11 @@ class _Surveyor(Importing):
                 return leaving.left_early(first, tests)
         finally:
             self.context = here
+
+    def guard_under(self, node: ast.If, context: int, known: guards.Tests) -> Question | int:
+        """The guard of what an `if` holds."""
+        rare = leaving.is_failure(node.body) or leaving.is_complaint(node.body)
+        return guards.RARE if rare else self.guard_of(node, context, known)
 
     def branch(self, body: list[ast.stmt], context: int, kind: Question | int) -> None:
         if kind is None and leaving.leaves_loop(body) and self.scope.in_loop(context):

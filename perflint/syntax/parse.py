@@ -7,7 +7,7 @@ import sys
 import warnings
 
 from perflint.errors import SourceError
-from perflint.syntax import evaluated_names, type_comments
+from perflint.syntax import evaluated_names, named_arguments, type_comments
 from perflint.syntax.file import SourceFile
 
 
@@ -19,6 +19,7 @@ def parse(source: SourceFile) -> ast.Module:
     tree = _tree(source)
     type_comments.annotate(tree, source.text)
     evaluated_names.read(tree, source.text)
+    named_arguments.by_place(tree, source.text)
     return tree
 
 

@@ -26,6 +26,8 @@ DATA_PARALLEL = words("torch.nn.DataParallel torch.nn.parallel.DataParallel")
 #: Classes of other packages that derive from it, which projects take in as submodules that may not be there:
 #: https://github.com/vacancy/Synchronized-BatchNorm-PyTorch
 DERIVED_DATA_PARALLEL = words("DataParallelWithCallback")
+#: Apex's has no `no_sync`.
+WITH_NO_SYNC = words("torch.nn.parallel.DistributedDataParallel")
 DISTRIBUTED_DATA_PARALLEL = words("torch.nn.parallel.DistributedDataParallel apex.parallel.DistributedDataParallel")
 FULLY_SHARDED = words(
     "torch.distributed.fsdp.FullyShardedDataParallel torch.distributed.fsdp.fully_shard "

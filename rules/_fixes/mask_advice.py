@@ -16,7 +16,7 @@ BOUNDED = "`torch.nonzero_static(mask, size=...)` gives a fixed number of positi
 _COUNTED = "Only the number of rows is used: count with `mask.sum()`, and keep it on the device."
 SUPPRESSED = (
     "Suppress once for all classes and images: `torchvision.ops.batched_nms(boxes, scores, idxs, threshold)` needs no "
-    "rows of each."
+    "rows of each. For rotated boxes, first shift the centers by class and image, so that they cannot overlap."
 )
 _ELEMENTWISE = (
     "Compute for all rows and choose with `torch.where`, where no row that is left out can raise or give NaN."

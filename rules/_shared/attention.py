@@ -15,6 +15,7 @@ from perflint.api import (
     callee_name,
     is_constant,
     last_name,
+    of_tensor,
     pattern,
     walk,
 )
@@ -129,7 +130,7 @@ def _softened(call: ast.Call, ctx: Context) -> tuple[ast.expr, int] | None:
     elif isinstance(made.value, ast.Name) and made.value.id == "self":
         over = {_dimension(item) for item in _dimensions_of_module(made, ctx)}
         return (given, number) if given is not None and len(over) == 1 and (number := over.pop()) else None
-    else:
+    elif len(call.args) + len(call.keywords) - len(wide) <= 1:
         given = made.value
     number = _dimension(dim)
     return None if given is None or not number else (given, number)
@@ -242,20 +243,21 @@ def _follow_call(node: ast.Call, found: _Scores, ctx: Context, depth: int) -> bo
     if target == "torch.where" and len(node.args) == 3:
         found.masks.append(node.args[0])
         return _follow(node.args[1], found, ctx, depth)
-    if not isinstance(node.func, ast.Attribute):
+    taken = of_tensor(node)
+    if taken is None:
         return False
-    scores = node.func.value
-    if name in attention.PRODUCT_METHODS and len(node.args) == 1:
+    scores, given = taken
+    if name in attention.PRODUCT_METHODS and len(given) == 1:
         found.products.append(node)
         return True
-    if name in _FILLS and node.args:
-        found.masks.append(node.args[0])
+    if name in _FILLS and given:
+        found.masks.append(given[0])
         return _follow(scores, found, ctx, depth)
-    if name in _SCALING and len(node.args) == 1 and is_scale(node.args[0], ctx):
+    if name in _SCALING and len(given) == 1 and is_scale(given[0], ctx):
         found.scaled = True
         return _follow(scores, found, ctx, depth)
-    if name in _ADDING and len(node.args) == 1 and not node.keywords and _is_added_as_it_is(node.args[0], ctx):
-        found.masks.append(node.args[0])
+    if name in _ADDING and len(given) == 1 and not node.keywords and _is_added_as_it_is(given[0], ctx):
+        found.masks.append(given[0])
         return _follow(scores, found, ctx, depth)
     return (name in SHAPING or _widens(node, ctx)) and _follow(scores, found, ctx, depth)
 

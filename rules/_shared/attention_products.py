@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Context, attention, callee_name
+from perflint.api import Context, attention, callee_name, of_tensor
 
 from .ranks import rank_of_factors
 
@@ -82,11 +82,11 @@ def _transposed(node: ast.expr) -> ast.expr | None:
         return _transposed(node.func.value)
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in ("transpose", "swapaxes", "swapdims", "t", "permute"):
-            return node.func.value
-    if isinstance(node, ast.Call) and callee_name(node) in ("transpose", "swapaxes") and len(node.args) > 1:
-        return node.args[0]
+    if isinstance(node, ast.Call) and callee_name(node) in ("transpose", "swapaxes", "swapdims", "t", "permute"):
+        taken = of_tensor(node)
+        if taken is not None:
+            return taken[0]
+        return node.args[0] if len(node.args) > 1 else None  # `from torch import transpose`
     return None
 
 
@@ -114,7 +114,8 @@ def _swaps_last(value: ast.expr, ctx: Context) -> bool:
     if isinstance(value, ast.Attribute):
         return True
     assert isinstance(value, ast.Call)
-    order = [ctx.text(item) for item in value.args]
+    taken = of_tensor(value)
+    order = [ctx.text(item) for item in (taken[1] if taken is not None else value.args)]
     if callee_name(value) == "permute":
         return bool(order) and order[-1].isdigit() and int(order[-1]) != len(order) - 1
     return sorted(order[-2:]) in (["-1", "-2"], ["2", "3"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container, Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
@@ -23,6 +24,8 @@ _BESIDES = frozenset(
     "getattr RuntimeError ValueError NotImplementedError format no_grad is_complex is_floating_point view_as_real "
     "requires_grad_ log log1p range enumerate zip".split()
 )
+#: What may be done to the gradient of each: a norm and a product, which there are for lists.
+_CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_value_")
 #: What tells parameters apart that a list would treat alike.
 _OF_SHAPES = frozenset("ndim shape dim size numel name".split())
 
@@ -36,8 +39,11 @@ def launches_of_step(loop: ast.For, ctx: FileFacts) -> int:
         return 0
     if "foreach" in ctx.tree.text(cls) and any("foreach" in _word(part) for part in walk(cls)):
         return 0
+    launches = sum(map(_is_launch, _always_run(loop.body)))
     body = [part for statement in loop.body for part in walk(statement)]
-    return sum(map(_is_launch, _always_run(loop.body))) if all(map(_is_alike, body)) else 0
+    if not launches or not all(_is_alike(part) or _is_beside(part, loop, ctx) for part in body):
+        return 0
+    return launches
 
 
 def _is_group(over: ast.expr, ctx: FileFacts) -> bool:
@@ -70,6 +76,54 @@ def _is_alike(part: ast.AST) -> bool:
     if isinstance(part, ast.BinOp):
         return not isinstance(part.op, ast.MatMult)
     return not isinstance(part, (ast.For, ast.While, ast.Break, ast.Return, ast.Await, ast.Yield))
+
+
+def _is_beside(part: ast.AST, loop: ast.For, ctx: FileFacts) -> bool:
+    """Whether a call clips the gradient of one parameter, as `torch._foreach_norm` does for a list, or is given nothing
+    of the parameter: what it computes are numbers of the host, such as the rate of a schedule.
+    """
+    if not isinstance(part, ast.Call):
+        return False
+    if ctx.is_call_of(part, *_CLIPS):
+        return True
+    target = ctx.target(part.func) or ""
+    if target.startswith("torch.") or ctx.text(part.func).startswith(("self.", "super()")):
+        return False
+    counts = {key for statement in loop.body for key in _counts(statement)}
+    return _names_of_parameter(loop, counts).isdisjoint(_names_read(part, counts))
+
+
+def _counts(statement: ast.stmt) -> Iterator[str]:
+    """The keys of states that hold a number: `state["step"] = 0`."""
+    for part in walk(statement):
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant):
+            yield from (key for target in part.targets if (key := _key(target)))
+
+
+def _key(node: ast.AST) -> str:
+    is_entry = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    return str(node.slice.value) if is_entry else ""  # type: ignore[attr-defined]
+
+
+def _names_of_parameter(loop: ast.For, counts: Container[str]) -> set[str]:
+    """The loop's names, and those that hold what is computed of them, but for numbers."""
+    found = {part.id for part in walk(loop.target) if isinstance(part, ast.Name)}
+    for statement in loop.body:
+        for part in walk(statement):
+            targets = part.targets if isinstance(part, ast.Assign) else []
+            if isinstance(part, (ast.AnnAssign, ast.AugAssign)):
+                targets = [part.target]
+            if targets and part.value is not None and not found.isdisjoint(_names_read(part.value, counts)):  # type: ignore[attr-defined]
+                found |= {name.id for target in targets for name in walk(target) if isinstance(name, ast.Name)}
+    return found
+
+
+def _names_read(node: ast.AST, counts: Container[str]) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    if _key(node) not in counts:
+        for part in ast.iter_child_nodes(node):
+            yield from _names_read(part, counts)
 
 
 def _always_run(block: list[ast.stmt]) -> list[ast.AST]:

@@ -90,4 +90,4 @@ def _wraps(program: Program, path: str) -> bool:
 
 
 def _is_ddp(program: Program, name: str, scope: Scope) -> bool:
-    return any(canonical(ref.name) in distributed.DISTRIBUTED_DATA_PARALLEL for ref in program.refs(name, scope))
+    return any(canonical(ref.name) in distributed.WITH_NO_SYNC for ref in program.refs(name, scope))

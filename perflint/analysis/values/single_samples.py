@@ -11,15 +11,15 @@ from perflint.analysis.invariants.turn_dependence import Turning
 from perflint.analysis.naming.data import TOKENIZER
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Confidence
-from perflint.ir.calls import is_constant, keyword
-from perflint.syntax.named import is_name
+from perflint.ir.calls import callee_name, is_constant, keyword, of_tensor
 
 
 def makes_batch_of_one(node: ast.Call) -> bool:
-    if not isinstance(node.func, ast.Attribute) or node.func.attr != "unsqueeze":
+    taken = of_tensor(node) if callee_name(node) == "unsqueeze" else None
+    if taken is None:
         return False
-    dim = node.args[0] if node.args else keyword(node, "dim")
-    made = node.func.value
+    made, given = taken
+    dim = given[0] if given else keyword(node, "dim")
     if isinstance(made, ast.Subscript) and isinstance(made.slice, ast.Slice):
         return False  # A part of a sequence, such as all that stands before a position: TPL608.
     # A tensor of a Python list is as long as that sample is.
@@ -76,16 +76,15 @@ def _cut_into_rows(turns: ast.expr) -> ast.expr:
     """`x` of `x.split(1)`, `torch.split(x, 1, dim=0)` and `x.unbind()`; anything else stands for itself."""
     if not isinstance(turns, ast.Call) or not isinstance(turns.func, ast.Attribute):
         return turns
-    name, dim = turns.func.attr, keyword(turns, "dim")
-    if name not in ("split", "unbind") or not (dim is None or is_constant(dim, 0)):
+    name, dim, taken = turns.func.attr, keyword(turns, "dim"), of_tensor(turns)
+    if name not in ("split", "unbind") or not (dim is None or is_constant(dim, 0)) or taken is None:
         return turns
-    given = [turns.func.value, *turns.args] if not is_name(turns.func.value, "torch") else turns.args
-    rest = given[1:]
+    whole, rest = taken
     if name == "split":
         if not rest or not is_constant(rest[0], 1):
             return turns
         rest = rest[1:]
-    return given[0] if given and all(is_constant(item, 0) for item in rest) else turns
+    return whole if all(is_constant(item, 0) for item in rest) else turns
 
 
 def is_row_of_tensor(row: ast.expr, whole: ast.expr, ctx: FileFacts) -> bool:
@@ -105,8 +104,8 @@ def is_of_module(whole: ast.expr, ctx: FileFacts) -> bool:
 
 def is_of_nesting(sample: ast.expr, ctx: FileFacts) -> bool:
     """Whether a sample is `images[query][i]` out of what nobody has seen made: lists in lists hold any sizes."""
-    while isinstance(sample, ast.Call) and isinstance(sample.func, ast.Attribute):
-        sample = sample.func.value
+    while isinstance(sample, ast.Call) and (taken := of_tensor(sample)) is not None:
+        sample = taken[0]
     if not isinstance(sample, ast.Subscript) or not isinstance(sample.value, ast.Subscript):
         return False
     indices, kind = (sample.slice, sample.value.slice), ctx.kind(sample.value)
