@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant
-from perflint.api import keyword as keyword_of
+from perflint.api.loading import option_of
 from perflint.api.processes import hands_to_others, leaves_out_parts
 
 _WRAPPERS = (
@@ -73,7 +73,7 @@ class FindUnusedParameters(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not _switches_on(node) or is_constant(keyword_of(node, "static_graph"), value=True):
+        if not _switches_on(node, ctx) or is_constant(option_of(node, "static_graph", ctx), value=True):
             return
         if leaves_out_parts(node, ctx) or hands_to_others(node, ctx):
             return
@@ -88,11 +88,11 @@ class FindUnusedParameters(Rule):
         )
 
 
-def _switches_on(node: ast.Call) -> bool:
+def _switches_on(node: ast.Call, ctx: Context) -> bool:
     if callee_name(node) in _WRAPPERS:
-        return is_constant(keyword_of(node, "find_unused_parameters"), value=True)
-    strategy = keyword_of(node, "strategy")
-    return is_constant(keyword_of(node, "ddp_find_unused_parameters"), value=True) or (
+        return is_constant(option_of(node, "find_unused_parameters", ctx), value=True)
+    strategy = option_of(node, "strategy", ctx)
+    return is_constant(option_of(node, "ddp_find_unused_parameters", ctx), value=True) or (
         isinstance(strategy, ast.Constant)
         and isinstance(strategy.value, str)
         and strategy.value.endswith("find_unused_parameters_true")

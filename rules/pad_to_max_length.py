@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import Calls, Confidence, Context, Finding, Impact, Rule, Tier, callee_name, is_constant
-from perflint.api import keyword as given
-from perflint.api.loading import is_cut_to_length, is_short_length, prepares_training_data
+from perflint.api.loading import is_cut_to_length, is_short_length, option_of, prepares_training_data
 from perflint.api.names import OF_TPUS
 from perflint.api.phases import is_for_evaluation
 from perflint.api.samples import is_tokenizer
@@ -64,7 +63,7 @@ class PadToMaxLength(Rule):
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
-        if not is_constant(given(node, "padding"), "max_length") or not _pads_text(node, ctx):
+        if not is_constant(option_of(node, "padding", ctx), "max_length") or not _pads_text(node, ctx):
             return
         if (
             not (ctx.program.whole.has_training or ctx.program.mentions(_TRAINERS))
@@ -74,9 +73,9 @@ class PadToMaxLength(Rule):
             return
         if _needs_one_shape(ctx) or is_for_evaluation(node, ctx) or not prepares_training_data(node, ctx):
             return
-        if _is_for_jax(node, ctx) or given(node, "sampling_rate") is not None or is_cut_to_length(node, ctx):
+        if _is_for_jax(node, ctx) or option_of(node, "sampling_rate", ctx) is not None or is_cut_to_length(node, ctx):
             return
-        longest = given(node, "max_length")
+        longest = option_of(node, "max_length", ctx)
         if longest is not None and is_short_length(longest, ctx):
             return
         length = f"`{ctx.text(longest)}`" if longest is not None else "the model's maximum length"
@@ -91,7 +90,7 @@ class PadToMaxLength(Rule):
 
 def _is_for_jax(node: ast.Call, ctx: Context) -> bool:
     """Whether the batch is for a program that is compiled for its shapes, one file of which this is."""
-    tensors = given(node, "return_tensors")
+    tensors = option_of(node, "return_tensors", ctx)
     return trains_with_jax(ctx) or any(is_constant(tensors, name) for name in ("jax", "tf"))
 
 

@@ -15,14 +15,13 @@ from perflint.api import (
     Impact,
     Rule,
     argument,
-    has_unpacking,
     is_constant,
-    keyword,
     last,
     modules,
     versions,
 )
 from perflint.api.gradients import cannot_be_fused, is_never_stepped, is_over_few_tensors
+from perflint.api.loading import hides_options, option_of
 
 
 class UnfusedOptimizer(Rule):
@@ -82,7 +81,7 @@ class UnfusedOptimizer(Rule):
         assert isinstance(node, ast.Call)
         if not ctx.program.whole.has_training or not ctx.once(_gains, node):
             return
-        slower = _is_one_by_one(node)
+        slower = _is_one_by_one(node, ctx)
         yield self.finding(
             node,
             ctx,
@@ -103,13 +102,17 @@ class UnfusedOptimizer(Rule):
 def _gains(node: ast.Call, ctx: Context) -> bool:
     """Whether an optimizer has a fused way, and neither has chosen another one nor has nothing to gain by it."""
     target = ctx.target(node.func)
-    if target not in modules.FUSABLE_OPTIMIZERS or has_unpacking(node) or not node.args + node.keywords:
+    if target not in modules.FUSABLE_OPTIMIZERS or hides_options(node, ctx) or not node.args + node.keywords:
         return False
-    slower = _is_one_by_one(node)
+    slower = _is_one_by_one(node, ctx)
     chosen = modules.IMPLEMENTATION_KEYWORDS - ({"foreach"} if slower else set())
-    if not _is_there(f"fused {last(target)}", ctx) or any(keyword(node, name) is not None for name in chosen):
+    if not _is_there(f"fused {last(target)}", ctx) or any(option_of(node, name, ctx) is not None for name in chosen):
         return False
-    if last(target) == "SGD" and not slower and argument(node, 2, "momentum") is None:
+    if (
+        last(target) == "SGD"
+        and not slower
+        and (argument(node, 2, "momentum") or option_of(node, "momentum", ctx)) is None
+    ):
         return False  # one launch already
     gains_nothing = is_over_few_tensors(argument(node, 0, "params"), ctx) or is_never_stepped(node, ctx)
     return not gains_nothing and not cannot_be_fused(last(target), ctx)
@@ -121,8 +124,8 @@ def _first_of(around: ast.AST, ctx: Context) -> ast.Call | None:
     return min(calls, key=lambda call: (call.lineno, call.col_offset), default=None)
 
 
-def _is_one_by_one(node: ast.Call) -> bool:
-    return is_constant(keyword(node, "foreach"), False)  # noqa: FBT003
+def _is_one_by_one(node: ast.Call, ctx: Context) -> bool:
+    return is_constant(option_of(node, "foreach", ctx), False)  # noqa: FBT003
 
 
 def _is_there(fact: str, ctx: Context) -> bool:

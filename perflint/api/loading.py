@@ -54,7 +54,7 @@ from perflint.analysis.loading.sample_cost import (
     works_on_device,
 )
 from perflint.analysis.loading.sample_functions import decodes_beside, earlier_calls
-from perflint.analysis.loading.spread_options import hides_options
+from perflint.analysis.loading.spread_options import hides_options, option_of
 from perflint.analysis.loading.worker_starts import has_short_passes, is_made_each_epoch, spawns_workers, starts_show
 from perflint.analysis.values.text_lengths import is_cut_to_length, is_short_length
 
@@ -108,6 +108,7 @@ __all__ = [
     "needs_workers",
     "only_looks",
     "option",
+    "option_of",
     "prepares_training_data",
     "purpose",
     "reads_one_file",

@@ -35,7 +35,8 @@ from perflint.ir.notation import (
 from perflint.ir.questions import answered, note_test
 from perflint.ir.sharing import NOTHING, NoSharing, Once, Sharing
 from perflint.ir.signatures import Signatures
-from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, LoopFacts, Value, record
+from perflint.ir.spreading import is_spread, spread_out
+from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value, record
 from perflint.ir.targets import may_be_code, names_in
 from perflint.syntax.walk import children
 from perflint.torch_model.registries import PUTTING
@@ -199,8 +200,8 @@ class Expressions(Signatures):
         else:
             name = self.value(func, DEPTH)
         args, keywords = self.arguments(node, _ARGUMENT_DEPTH)
-        told = (*keywords, (SPREAD, None)) if ast.Starred in map(type, node.args) else keywords
-        facts = name, args, told, node.lineno, node.col_offset, self.context
+        given = spread_out(node, args, keywords, self.scope) if is_spread(node) else (args, keywords)
+        facts = name, *given, node.lineno, node.col_offset, self.context
         if not _PLAIN_ARGUMENTS.issuperset(map(type, node.args)) or node.keywords:
             self.hand_tests(node)
         self.scope.calls.append(record(CallFacts, facts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.ir.calls import has_unpacking
+from perflint.ir.calls import has_unpacking, keyword
 from perflint.syntax.bindings import Definition
 
 _Options = dict[str, ast.expr]
@@ -27,6 +27,14 @@ def spread_options(call: ast.Call, ctx: FileFacts) -> _Options | None:
             if held is None:
                 return None
             found.update(held)
+    return found
+
+
+def option_of(call: ast.Call, name: str, ctx: FileFacts) -> ast.expr | None:
+    """The value that a call gives by a name, or in a dict that it spreads; None where neither is seen."""
+    found = keyword(call, name)
+    if found is None and call.keywords and has_unpacking(call):
+        return (spread_options(call, ctx) or {}).get(name)
     return found
 
 

@@ -33,6 +33,7 @@ from perflint.analysis.values.narrowing import Narrowing
 from perflint.analysis.values.origin import Origin, Provenance
 from perflint.analysis.values.parameters import Parameters
 from perflint.analysis.values.record_classes import record, record_class
+from perflint.analysis.values.spread_arguments import written_out
 from perflint.analysis.values.used_as_network import UsedAsNetwork
 from perflint.finding import Confidence
 from perflint.ir.notation import last_name, value_of
@@ -274,38 +275,39 @@ class Calls:
 
     def arguments(self, node: ast.Call, frame: Frame | None) -> Arguments:
         """The arguments of a call, each worked out when it is asked for."""
-        if len(node.args) > 1 and isinstance(node.args[-1], ast.Starred) and not node.keywords:
+        if node.args and isinstance(node.args[-1], ast.Starred) and not node.keywords:
             parts = self.inference.eval(node.args[-1].value, frame)
             if operations.has_parts(parts) and not any(isinstance(item, ast.Starred) for item in node.args[:-1]):
                 # `map(func, *args)` of arguments that are known one by one.
                 thunks = [self._thunk(item, frame) for item in node.args[:-1]]
                 return Arguments([*thunks, *given(*(part for _, part in parts.items)).positional])
-        positional = [item for item in node.args if not isinstance(item, ast.Starred)]
-        exact = len(positional) == len(node.args) and all(item.arg is not None for item in node.keywords)
+        args, keywords = written_out(node, self.inference.flow, self.inference.tree)
+        positional = [item for item in args if not isinstance(item, ast.Starred)]
+        exact = len(positional) == len(args) and all(item.arg is not None for item in keywords)
         constants: dict[int | str, object] = {}
         for place, item in enumerate(positional):
             if isinstance(item, ast.Constant):
                 constants[place] = item.value
-        for keyword in node.keywords:
+        for keyword in keywords:
             if keyword.arg is not None and isinstance(keyword.value, ast.Constant):
                 constants[keyword.arg] = keyword.value.value
         if not exact:
             # `f(*batch)` and `f(**batch)` hand over what the container holds.
-            spread = [item.value for item in node.args if isinstance(item, ast.Starred)]
-            by_name = [item.value for item in node.keywords if item.arg is None]
+            spread = [item.value for item in args if isinstance(item, ast.Starred)]
+            by_name = [item.value for item in keywords if item.arg is None]
             named = all(self._is_empty(item, frame) for item in by_name)
             spread += [] if named else by_name
             thunks = [self._thunk(item, frame) for item in positional]
             return Arguments(
                 [*thunks, *(self._spread(item, frame) for item in spread)],
-                {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
+                {item.arg: self._thunk(item.value, frame) for item in keywords if item.arg is not None},
                 constants,
-                exact=named and len(positional) == len(node.args),
+                exact=named and len(positional) == len(args),
                 named=named,
             )
         return Arguments(
             [self._thunk(item, frame) for item in positional],
-            {item.arg: self._thunk(item.value, frame) for item in node.keywords if item.arg is not None},
+            {item.arg: self._thunk(item.value, frame) for item in keywords if item.arg is not None},
             constants,
         )
 

@@ -38,12 +38,11 @@ from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.passed_values import asked_in_turn, lies_with
 from perflint.analysis.values.ranks import SCALAR
 from perflint.analysis.values.scattering import is_scattering, moves_itself, scattered
+from perflint.analysis.values.shown_calls import is_last_resort, is_shown
 from perflint.analysis.values.tensor_uses import TensorUses
 from perflint.analysis.values.used_as import UsedAs
-from perflint.analysis.values.written_calls import WrittenCalls, argument_of, called_name
+from perflint.analysis.values.written_calls import WrittenCalls, called_name
 from perflint.finding import Confidence
-from perflint.ir import guards
-from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.torch_model import frameworks
@@ -304,7 +303,8 @@ class Parameters:
         scope = Scope(inference.path, inference.tree.qualname(function))
         if scope.function not in inference.program.summaries[inference.path].functions:
             return UNKNOWN
-        edges = [edge for edge in inference.program.callers(scope) if not edge.stands_in]
+        callers = inference.program.callers(scope)
+        edges = [edge for edge in callers if not edge.stands_in]
         if (own := hooks_on_tensors.given_by_itself(edges, function, name, inference)).is_tensor:
             return own
         if not edges or len(edges) > 4 * _MOST_CALLERS:
@@ -313,8 +313,9 @@ class Parameters:
             return self._mapped_over(edges, function, name)
         edges = [edge for edge in edges if self._calls_itself(edge, function)]
         # What is tried where all else failed, on the host say, is not what the function is for.
-        edges = [edge for edge in edges if not self._is_last_resort(edge)] or edges
-        shown = function.name == "forward" and all(_shown(edge, inference.path) for edge in edges)
+        edges = [edge for edge in edges if not is_last_resort(edge, inference.program)] or edges
+        is_used = len(edges) < len(callers)
+        shown = function.name == "forward" and all(is_shown(edge, inference, elsewhere=is_used) for edge in edges)
         passed = (self.argument(edge, function, name) for edge in edges[:_MOST_CALLERS])
         kinds = asked_in_turn(passed, to_the_end=shown)
         if kinds is None:
@@ -392,17 +393,6 @@ class Parameters:
             return mapping(join(tensors).but(fresh=False).at_most(Confidence.MEDIUM))
         return NOTHING_NAMED if is_plain else mapping()
 
-    def _is_last_resort(self, edge: Edge) -> bool:
-        """Whether a call stands where something went wrong."""
-        contexts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].contexts
-        context = edge.context
-        while context >= 0:
-            item = contexts[context]
-            if item.kind == "guard" and item.detail == guards.RARE:
-                return True
-            context = item.parent
-        return False
-
     def _calls_itself(self, edge: Edge, function: FunctionNode) -> bool:
         """Whether an edge is a call of the function, not one that hands it to a library as a callback."""
         facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
@@ -438,7 +428,7 @@ class Parameters:
         call = self.written.of(edge)
         if call is None:
             return UNKNOWN
-        node = argument_of(call, name, place)
+        node = self.written.argument(call, name, place)
         if node is None:
             return None
         return self.written.given(call, node, place, frame)
@@ -446,7 +436,7 @@ class Parameters:
     def node_at(self, edge: Edge, name: str, place: int) -> ast.expr | None:
         """The same as it is written; None where that is not plain to see."""
         call = self.written.of(edge)
-        node = argument_of(call, name, place) if call is not None else None
+        node = self.written.argument(call, name, place) if call is not None else None
         return None if isinstance(node, ast.Starred) else node
 
     def given_by(self, edge: Edge, function: FunctionNode, frame: Frame | None = None) -> OnDemand:
@@ -469,11 +459,6 @@ class Parameters:
             return promises.kept(found, self._annotated(item)).but(fresh=False)
 
         return OnDemand(items, given)
-
-
-def _shown(edge: Edge, path: str) -> bool:
-    """Whether a call only shows, at the end of a module's own file, that it runs: that is on the host."""
-    return edge.caller == Scope(path, MODULE)
 
 
 def _is_open(kind: Kind) -> bool:

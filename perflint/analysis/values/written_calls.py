@@ -9,6 +9,7 @@ from perflint.analysis.values import operations
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind
+from perflint.analysis.values.spread_arguments import written_out
 from perflint.ir.notation import last_name
 from perflint.ir.summary import Value
 from perflint.syntax.tree import start_of
@@ -27,6 +28,17 @@ class WrittenCalls:
         )
         return self._at(facts.line, facts.column, called_name(facts.func))
 
+    def argument(self, call: ast.Call, name: str, place: int) -> ast.expr | None:
+        """What a call passes by a name or at a place; a starred expression where that hides it."""
+        args, keywords = written_out(call, self._inference.flow, self._inference.tree)
+        for keyword in keywords:
+            if keyword.arg == name:
+                return keyword.value
+        if place < 0:
+            return None
+        spread = next((item for item in args[: place + 1] if isinstance(item, ast.Starred)), None)
+        return spread or (args[place] if place < len(args) else None)
+
     def given(self, call: ast.Call, node: ast.expr, place: int, frame: Frame | None) -> Kind | None:
         """What an argument of a call gives at a place: of `step(*batch)` the part that comes there; None where the
         parts are known, and are fewer.
@@ -34,9 +46,10 @@ class WrittenCalls:
         kind = self._inference.eval(node, frame)
         if not isinstance(node, ast.Starred):
             return kind
-        first = call.args.index(node)
+        args, _ = written_out(call, self._inference.flow, self._inference.tree)
+        first = args.index(node)
         if operations.has_parts(kind) and kind.item(place - first) is None:
-            return None if node is call.args[-1] else UNKNOWN
+            return None if node is args[-1] else UNKNOWN
         return operations.unpack(kind, (place - first,))
 
     def _at(self, line: int, column: int, name: str) -> ast.Call | None:
@@ -48,17 +61,6 @@ class WrittenCalls:
             tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
             found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
         return next((call for call in found if last_name(call.func) == name), None)
-
-
-def argument_of(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    """What a call passes by a name or at a place; a starred expression where that hides it."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if place < 0:
-        return None
-    spread = next((item for item in call.args[: place + 1] if isinstance(item, ast.Starred)), None)
-    return spread or (call.args[place] if place < len(call.args) else None)
 
 
 def called_name(func: Value) -> str:

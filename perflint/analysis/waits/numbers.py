@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 
 from perflint.analysis.file_facts import FileFacts
@@ -24,6 +25,7 @@ NUMBER_NAMES = tuple(sorted(counts.NAMES | counts.OF_LISTS | set(counts.LISTED))
 _NO_TENSORS = (ast.Constant, ast.Attribute)
 #: Methods that give numbers of the host, and what functions that do are called on.
 _OF_HOST = frozenset("size dim numel ndimension item tolist index find count get bit_length".split())
+_BUILTINS = frozenset(dir(builtins))
 _LIBRARIES = frozenset("self math np numpy random os re time".split())
 #: What an operation of torch makes, or has moved, and what a module registers.
 _MADE = (
@@ -251,13 +253,16 @@ def _text_with_buffers(_: ast.Module, ctx: FileFacts) -> str:
     return text if "register_buffer" in text else ""
 
 
-def certainty_of_bound(bound: ast.expr, ctx: FileFacts) -> Confidence | None:
+def certainty_of_bound(bound: ast.expr, ctx: FileFacts, links: int = _LINKS) -> Confidence | None:
     """How sure it is that a bound is a number of the device: one that is known to come from an operation on tensors.
     What a model or a caller gives may be a number as well.
     """
     # Most bounds are sizes and numbers of turns, which the text tells without asking for kinds.
     if not may_be_tensor(bound, ctx):
-        return None
+        # `torch.arange(longest)` in a helper that is called with `lengths.max()` where it is hot.
+        given = ctx.given_on_route(bound) if links else None
+        handed = None if given is None else certainty_of_bound(*given, links - 1)
+        return None if handed is None else min(handed, Confidence.MEDIUM)
     certainty = certainty_on_device(bound, ctx)
     if certainty is None:
         return _certainty_of_moved(bound, ctx)
@@ -341,9 +346,17 @@ def may_be_tensor(node: ast.expr, ctx: FileFacts, links: int = _LINKS) -> bool:
                 return True
             return links > 0 and any(_may_hold_tensor(item, ctx, links) for item in made)
         return may_be_tensor(base, ctx, links) or _is_field_of_tensors(base, ctx)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return _is_number_of_helper(node, ctx)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _OF_HOST:
         return False
     return not isinstance(node.func.value, ast.Name) or node.func.value.id not in _LIBRARIES
+
+
+def _is_number_of_helper(call: ast.Call, ctx: FileFacts) -> bool:
+    """`longest_of(mask)` of a function of the program, which gives one number as a tensor."""
+    assert isinstance(call.func, ast.Name)
+    return call.func.id not in _BUILTINS and ctx.kind(call).is_tensor and ctx.kind(call).scalar
 
 
 def _is_field_of_tensors(field: ast.expr, ctx: FileFacts) -> bool:
@@ -381,6 +394,8 @@ def _is_counted(turns: ast.expr, path: tuple[int | str, ...]) -> bool:
 def _is_computed(node: ast.expr, ctx: FileFacts, links: int) -> bool:
     """Whether a call that gives a tensor stands behind a value: `mask.sum(dim=1).max()`, by whatever names."""
     if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name):
+            return _is_number_of_helper(node, ctx)
         if not isinstance(node.func, ast.Attribute) or not ctx.kind(node).is_tensor:
             return False
         return ctx.kind(node.func.value).is_tensor or (ctx.target(node.func) or "").startswith("torch.")

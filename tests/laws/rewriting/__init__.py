@@ -56,11 +56,14 @@ def rewritten(texts: Mapping[str, str], change: Change | None) -> Rewritten | No
     change gives the program as it is, laid out as the changed ones are.
     """
     found, changed = Rewritten({}, {}), change is None
+    imported = {path: _imported(text) for path, text in texts.items() if path.endswith(".py")}
     for path, text in texts.items():
         if not path.endswith(".py"):
             found.texts[path], found.lines[path] = text, [*range(text.count("\n") + 2)]
             continue
         module = ast.parse(text)
+        elsewhere = [names for other, names in imported.items() if other != path]
+        module.imported_elsewhere = frozenset().union(*elsewhere)  # type: ignore[attr-defined]
         if change is not None:
             changed |= change(module)
             ast.fix_missing_locations(module)
@@ -89,6 +92,13 @@ def _lines(module: ast.Module, text: str) -> list[int]:
         for line in range(new.lineno, (new.end_lineno or new.lineno) + 1):
             found[line] = old.lineno
     return found
+
+
+def _imported(text: str) -> frozenset[str]:
+    """The names that a file imports or reads as attributes."""
+    nodes = [*ast.walk(ast.parse(text))]
+    names = {alias.name for each in nodes if isinstance(each, ast.ImportFrom) for alias in each.names}
+    return frozenset(names | {each.attr for each in nodes if isinstance(each, ast.Attribute)})
 
 
 def _statements(module: ast.Module) -> list[ast.stmt]:
