@@ -102,7 +102,7 @@ class AllocThenTransfer(Rule):
     code, name = "TPL107", "alloc-then-transfer"
     minor_beside_reads = True
     impact = Impact.MEDIUM
-    listens = (Calls(),)
+    listens = (Calls(*_MOVES), Calls(at_least=Heat.STEP))
     at_least = Heat.EPOCH
     needs_accelerator = True
     claims = Claims("to-device", "host-allocation", waits=False)

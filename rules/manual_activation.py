@@ -64,12 +64,14 @@ class ManualActivation(Rule):
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         assert isinstance(node, ast.Call)
         found = activation_around(node, ctx)
-        if found is None or (ctx.torch_version or found.since) < found.since or ctx.kind(found.of).tag is Tag.NUMBER:
+        if found is None or (ctx.torch_version or found.since) < found.since:
             return
         if len(ctx.heat_and_route(node)[1]) < 2 and ctx.program.whole.has_training:
             return  # a forward that nothing in sight calls: a left-over, where the project trains by itself
         if ctx.program.whole.compiles or is_traced(node, ctx) or _is_scripted(node, ctx):
             return
+        if ctx.kind(found.of).tag is Tag.NUMBER:
+            return  # asked last: it takes longest to tell
         functional, imports = ctx.edit.ensure_import("torch.nn.functional", at=found.node)
         call = f"{functional}.{found.call.format(ctx.text(found.of))}"
         fix = Fix(

@@ -10,6 +10,7 @@ from perflint.ir.growing import Growing
 from perflint.ir.notation import path_of
 from perflint.ir.sharing import Sharing
 from perflint.ir.summary import ClassFacts, FunctionFacts, Summary, Value
+from perflint.syntax.walk import children
 
 _NEW_DICT: Value = ("call", "dict", (), ())
 
@@ -156,13 +157,16 @@ def names_in(target: ast.expr) -> tuple[str, ...]:
 def parts_of(value: ast.expr) -> tuple[str, ...]:
     """The names in an expression, and what is called in it: `model()`."""
     found: dict[str, None] = {}
-    for node in ast.walk(value):
+    nodes: list[ast.AST] = [value]
+    for node in nodes:  # breadth first: it grows meanwhile
         if type(node) is ast.Name:
             found[node.id] = None
-        elif type(node) is ast.Call:
+            continue
+        if type(node) is ast.Call:
             path = path_of(node.func)
             if path is not None:
                 found[f"{path}()"] = None
+        nodes += children(node)
     return tuple([intern(name) for name in found])
 
 

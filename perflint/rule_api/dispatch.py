@@ -99,7 +99,9 @@ class Inspector:
                     continue
                 outside, functions = _divided(statement, tree)
                 if about.rules:
-                    self._visit(outside, about, Heat.ONCE, context, findings, problems)
+                    # A table of settings is walked only where it names what somebody looks for.
+                    inner = None if self.suspects.names_any(about, line) else frozenset[int]()
+                    self._visit(outside, about, Heat.ONCE, context, findings, problems, inner)
             for function in functions:
                 scope = context.own_scope(function)
                 inside = self.suspects.inside(heard, scope)

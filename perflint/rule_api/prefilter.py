@@ -165,6 +165,12 @@ class Suspects:
         place = self._place(Heat.STEP if loops else Heat.ONCE, loops=loops)
         return self._kept(heard, line, place, self._words_outside.get(line, ()))
 
+    def names_any(self, wanted: Wanted, line: int) -> bool:
+        """Whether something that is listened to may stand inside of the statements at `line`, outside of functions."""
+        if wanted.callees is None or wanted.written:
+            return True
+        return not wanted.callees.isdisjoint(self._words_outside.get(line, ()))
+
     def coldest(self, function: Scope) -> Heat:
         """At least how hot each line of a function is, of the file that `statements` was last asked for."""
         found = self._functions.get(function.function)

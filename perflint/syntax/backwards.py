@@ -71,7 +71,10 @@ class Backwards:
             parent = self._tree.parent(child)
             if parent is None:
                 return True
+            holders = query.holders
             for earlier in self._earlier(block_with(parent, child), child, query):
+                if id(earlier) not in holders:
+                    continue
                 found, through = self._scan(earlier, query)
                 query.add(found)
                 if not through:
@@ -191,7 +194,10 @@ class Backwards:
         found: list[Definition] = []
         if body and not _falls_through(body):
             return found, False
+        holders = query.holders
         for statement in reversed(body):
+            if id(statement) not in holders:
+                continue
             inner, through = self._scan(statement, query)
             found += inner
             if not through:

@@ -11,6 +11,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from perflint.syntax.walk import statements
+
 _MARK = "# type:"
 _SIGNATURE = re.compile(r"# type: *\((.*)\) *->")
 _OF_PARAMETER = re.compile(r"[ ,=\w.-]*# type:(?! *ignore) *([^#(]+)$")
@@ -22,7 +24,7 @@ def annotate(module: ast.Module, text: str) -> None:
         return
     lines = text.split("\n")
     marked = [number for number, line in enumerate(lines, 1) if _MARK in line]
-    for node in ast.walk(module):
+    for node in statements(module):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             head = marked[bisect_left(marked, node.lineno) : bisect_left(marked, node.body[0].lineno)]
             if head:

@@ -311,4 +311,8 @@ def blocks_in(node: ast.AST | None) -> Iterator[list[ast.stmt]]:
 
 def block_with(node: ast.AST | None, child: ast.AST) -> list[ast.stmt]:
     """The block right in a node that a statement stands in; empty where it stands in none."""
-    return next((block for block in blocks_in(node) if child in block), [])
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if block.__class__ is list and child in block:  # nodes are equal to nothing but themselves
+            return block
+    return []

@@ -256,8 +256,12 @@ class CallGraph:
         """Nothing is being worked out any more."""
         self._resolving.clear()
 
-    def argument(self, edge: Edge, name: str) -> object:
+    def argument(self, edge: Edge, name: str) -> Value:
         """The value the call of `edge` passes for the callee's parameter `name`, None where it passes none."""
+        return self.argument_at(edge, name, self.handing.places(edge.callee).get(name))
+
+    def argument_at(self, edge: Edge, name: str, place: int | None) -> Value:
+        """The same, of a parameter that stands at a place among the arguments."""
         if edge.callback or edge.index < 0:
             return None
         caller = edge.caller
@@ -269,7 +273,6 @@ class CallGraph:
                 return value
         if not args:
             return None
-        place = self.handing.places(edge.callee).get(name)
         if place is None or place >= len(args) or (keywords and place_of_rest(call, facts) <= place):
             return None
         return args[place]

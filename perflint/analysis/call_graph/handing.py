@@ -23,6 +23,8 @@ class Graph(Protocol):
 
     def argument(self, edge: Edge, name: str) -> Value: ...
 
+    def argument_at(self, edge: Edge, name: str, place: int | None) -> Value: ...
+
     def facts(self, scope: Scope) -> FunctionFacts: ...
 
 
@@ -73,16 +75,18 @@ class Handing:
     def values(self, scope: Scope, name: str) -> list[tuple[Value, Scope]]:
         """What callers of a function pass for its parameter, each with where it is written."""
         found: list[tuple[Value, Scope]] = []
-        for edge in self._graph.incoming.get(scope, ()):
+        edges = self._graph.incoming.get(scope)
+        place = self.places(scope).get(name) if edges else None
+        for edge in edges or ():
             if edge.stands_in:
                 continue
-            value = self._graph.argument(edge, name)
+            value = self._graph.argument_at(edge, name, place)
             if value is not None:
                 found.append((value, edge.caller))
             elif not edge.callback and edge.index >= 0:
                 spread = self._spread(edge.caller, edge.index)
                 if spread is not None:
-                    asked = self._handed_on(spread, edge.caller, name, self.places(scope).get(name, _FAR))
+                    asked = self._handed_on(spread, edge.caller, name, _FAR if place is None else place)
                     found += self._given_beyond(asked) if asked is not None else []
                     found += [(entry, edge.caller) for entry in self._entries(spread.unpacked, edge.caller, name)]
         return found

@@ -89,10 +89,10 @@ def _switched(edge: Edge, callee: Scope, ctx: FileFacts, depth: int) -> set[str]
 def _modes(facts: FunctionFacts, before: tuple[int, int] | None = None) -> dict[str, bool]:
     """The models that a function switches above a place, and whether it last put them into evaluation mode."""
     modes: dict[str, bool] = {}
-    for call in sorted(facts.calls, key=lambda item: (item.line, item.column)):
+    calls = [call for call in facts.calls if type(call.func) is str and call.func.endswith((".eval", ".train"))]
+    for call in sorted(calls, key=lambda item: (item.line, item.column)) if len(calls) > 1 else calls:
         if before is not None and (call.line, call.column) >= before:
             break
-        if type(call.func) is str and call.func.endswith((".eval", ".train")):
-            model, _, mode = call.func.rpartition(".")
-            modes[model] = mode == "eval" and not call.args
+        model, _, mode = call.func.rpartition(".")
+        modes[model] = mode == "eval" and not call.args
     return modes

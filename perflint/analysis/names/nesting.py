@@ -10,7 +10,7 @@ from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Summary, Value, record
 
 #: Functions whose names are kept at hand: those of one file are asked about together.
-_MOST_FUNCTIONS_OF_NAMES = 4096
+_MOST_FUNCTIONS_OF_NAMES = 8192
 
 
 class Named(NamedTuple):

@@ -82,6 +82,8 @@ class Resolver:
         self._memo: dict[Scope, tuple[dict[Value, Refs], dict[Value, Refs | None]]] = {}
         #: Each answer once: many values are the same things.
         self._answers: dict[Refs, Refs] = {}
+        #: The ids of those among them that need not be shortened: some are of hundreds of classes.
+        self._few: set[int] = set()
         self._depth = 0
         #: How often a value that is being evaluated was asked for again: what was concluded meanwhile may lack a part.
         self.cuts = 0
@@ -148,6 +150,7 @@ class Resolver:
         """Nothing is being worked out any more."""
         self.forget()
         self._answers.clear()
+        self._few.clear()
         self._provisional.clear()
         self._depth = self.iteration.depth = 0
 
@@ -187,14 +190,17 @@ class Resolver:
         self._depth += 1
         if type(value) is not str:
             found = self._evaluate(value, scope)
-            if len(found) > 1:
+            if len(found) > 1 and id(found) not in self._few:
                 found = few(found)
+                found = self._answers.setdefault(found, found)
+                self._few.add(id(found))
         elif "." in value:
             found = self._path(value, scope)
         else:
             found = self._look_up(value, scope)
         self._depth -= 1
-        found = found and self._answers.setdefault(found, found)
+        if found and id(found) not in self._few:
+            found = self._answers.setdefault(found, found)
         if cuts != self.cuts or self._provisional:
             memo[value] = found
             self._note_circle(memo, value, found, cuts)

@@ -35,6 +35,8 @@ _MADE = (
 #: What makes a tensor that values are written into.
 _KEPT = (Provenance.CONSTRUCTOR, Provenance.LIKE)
 _ON_HOST = (Tag.SEQUENCE, Tag.ARRAY)
+#: What all that have such an attribute have on the host.
+_OF_WHATEVER = frozenset({"shape", "dtype", "ndim"})
 #: How many names a value is followed through.
 _LINKS = 4
 
@@ -365,11 +367,15 @@ def _is_field_of_tensors(field: ast.expr, ctx: FileFacts) -> bool:
     """
     if not isinstance(field, ast.Attribute) or not isinstance(field.value, ast.Name):
         return False
+    is_left = ends_as_tensor(field.attr, ctx.inference)
+    if not is_left and field.attr in _OF_WHATEVER and field.value.id != "self":
+        if not ctx.inference.flow.definitions_of(field)[0]:
+            return False  # `x.shape`, whatever `x` is, which takes far longer to tell
     owner = ctx.kind(field.value)
     if owner.tag in (Tag.INSTANCE, Tag.MODULE) and owner.path:
         held = ctx.kind(field)
         return held.is_tensor and held.on_accelerator
-    return owner.tag is Tag.BATCH and owner.on_accelerator and ends_as_tensor(field.attr, ctx.inference)
+    return is_left and owner.tag is Tag.BATCH and owner.on_accelerator
 
 
 def _may_hold_tensor(made: Definition, ctx: FileFacts, links: int) -> bool:
