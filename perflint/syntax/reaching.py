@@ -82,7 +82,7 @@ class Reaching:
             return (), True
         scope = self._stands_in(root)
         wild = _wildcards(key)
-        if not any(name in scope.by_key for name in (key, *wild)):
+        if key not in scope.by_key and (not wild or wild[0] not in scope.by_key):
             return (), True
         query = Query.of(scope, (key, *prefixes(key), *wild))
         through = self._from_use(root, query)

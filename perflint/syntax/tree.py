@@ -341,10 +341,10 @@ class Tree:
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The class whose body holds `node`, looked for through functions: `self` in a nested function is its."""
-        for outer in self.ancestors(node):
-            if isinstance(outer, ast.ClassDef):
-                return outer
-        return None
+        outer = self.parent(node)
+        while outer is not None and not isinstance(outer, ast.ClassDef):
+            outer = self.parent(outer)
+        return outer
 
     def loops_around(self, node: ast.AST) -> list[LoopNode]:
         """Loops of the same function whose body (not header, not `else`) holds `node`, innermost first."""

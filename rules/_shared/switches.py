@@ -21,7 +21,9 @@ def is_behind_a_switch(node: ast.AST, ctx: Context) -> bool:
     if function is None or not callers or any(edge.caller.path != ctx.path for edge in callers):
         return False
     lines = {edge.line for edge in callers}
-    calls = [part for part in walk(ctx.tree.module) if isinstance(part, ast.Call) and part.lineno in lines]
+    named = ctx.tree.naming((function.name,), ctx.tree.module, (function.name,))
+    parts = (part for statement in named for part in ctx.tree.own(statement))
+    calls = [part for part in parts if isinstance(part, ast.Call) and part.lineno in lines]
     calls = [call for call in calls if callee_name(call) == function.name]
     return len(calls) == len(lines) and all(_is_switched(call, ctx) for call in calls)
 

@@ -348,9 +348,9 @@ class CallGraph:
     def _backward_of(self, target: Scope) -> Scope | None:
         """What autograd runs once for each forward of an autograd function."""
         owner, _, name = target.function.rpartition(".")
-        backward = record(Scope, (target.path, f"{owner}.backward"))
-        if name != "forward" or backward.function not in self.resolver.summaries[target.path].functions:
+        if name != "forward" or f"{owner}.backward" not in self.resolver.summaries[target.path].functions:
             return None
+        backward = record(Scope, (target.path, f"{owner}.backward"))
         cls = Ref(CLASS, target.path, owner)
         return backward if self.resolver.hierarchy.derives(cls, *AUTOGRAD_FUNCTIONS) else None
 

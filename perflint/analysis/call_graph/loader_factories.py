@@ -36,12 +36,14 @@ def handed_to_factories(
 
 def _place_of_data_set(facts: FunctionFacts, loaders: Collection[str]) -> int | None:
     """Which parameter of a function is the data set of the loader that it makes; None for other functions."""
+    if facts.in_class:
+        return None
     classes = {
         param.name.lstrip("=")
         for param in facts.params
         if isinstance(param.default, str) and param.default.rpartition(".")[2] in loaders
     }
-    if not classes or facts.in_class:
+    if not classes:
         return None
     names = [param.name.lstrip("=") for param in facts.params]
     for call in facts.calls:

@@ -43,11 +43,12 @@ def connect_named_methods(resolver: Resolver, graph: Graph) -> None:
 def _looked_up(facts: FunctionFacts) -> set[tuple[Value, str]]:
     """What methods are looked up in by a parameter's value, and called, each with that parameter."""
     found = set()
-    names = {param.name.lstrip("=") for param in facts.params}
+    names: set[str] | None = None
     for call in facts.calls:
         func = call.func
         for value in facts.binds.get(func, ()) if isinstance(func, str) else (func,):
             if isinstance(value, tuple) and value[0] == "call" and value[1] == "getattr" and len(value[2]) > 1:
+                names = {param.name.lstrip("=") for param in facts.params} if names is None else names
                 if isinstance(value[2][1], str) and value[2][1] in names:
                     found.add((value[2][0], value[2][1]))
     return found

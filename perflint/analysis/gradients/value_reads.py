@@ -30,7 +30,8 @@ def walks_back_somewhere(ctx: FileFacts) -> bool:
 
 def reads_by_data(loop: ast.stmt, ctx: FileFacts) -> Iterator[ast.expr]:
     """The reads `loss.data[0]` in the turns of a loop, as they were written before there was `loss.item()`."""
-    for part in ctx.walk(loop) if ctx.mentions("data") else ():
+    lines = ctx.source.lines[loop.lineno - 1 : loop.end_lineno] if ctx.mentions("data") else ()
+    for part in ctx.walk(loop) if any("data" in line for line in lines) else ():
         if isinstance(part, ast.Subscript) and is_constant(part.slice, 0) and isinstance(part.value, ast.Attribute):
             if part.value.attr == "data" and ctx.heat(part) >= Heat.STEP:
                 yield part.value

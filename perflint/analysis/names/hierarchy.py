@@ -21,7 +21,7 @@ class Hierarchy:
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""
         cls = instance if instance.kind == CLASS else record(Ref, (CLASS, instance.path, instance.name))
-        for kind, path, base in self.mro(cls):
+        for kind, path, base in self._mro.get(cls) or self.mro(cls):
             if kind == CLASS:
                 qualname = f"{base}.{name}"
                 if qualname in self._summaries[path].functions:

@@ -34,4 +34,5 @@ def named(dotted: str, call: Value, index: object) -> Iterator[Value]:
 
 def is_namespace(refs: Refs) -> bool:
     """Whether these are an object whose attributes are what it was made with."""
-    return any(ref.kind == EXTERNAL_INSTANCE and canonical(ref.name) in structures.HOLDING_BY_NAME for ref in refs)
+    made = [ref for ref in refs if ref.kind == EXTERNAL_INSTANCE]
+    return bool(made) and any(canonical(ref.name) in structures.HOLDING_BY_NAME for ref in made)

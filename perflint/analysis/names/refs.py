@@ -69,8 +69,9 @@ def argument(call: Value, name: str, place: int) -> Value:
     """What a call hands the parameter `name`, written with its stars, whose arguments would stand at `place`."""
     if name.startswith("*"):
         return None
+    plain = name.lstrip("=")
     for key, value in call[3]:
-        if key == name.lstrip("="):
+        if key == plain:
             return value
     return call[2][place] if not name.startswith("=") and place < len(call[2]) else None
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perflint.analysis.names.attributes import Attributes
@@ -211,7 +211,7 @@ class Resolver:
             memo[value] = found
         return found
 
-    def any_of(self, values: tuple[Value, ...], scope: Scope) -> Refs:
+    def any_of(self, values: Sequence[Value], scope: Scope) -> Refs:
         """What any of the values written in `scope` may be."""
         if len(values) == 1:
             return self.refs(values[0], scope)

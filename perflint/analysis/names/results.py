@@ -59,7 +59,11 @@ class Results:
         if callees:
             if len(callees) > 1:
                 callees = tuple([one for one in callees if self._may_make(one, value)]) or callees
-            results = together([self.result(callee, value, scope) for callee in callees])
+            results = (
+                self.result(callees[0], value, scope)
+                if len(callees) == 1
+                else together([self.result(callee, value, scope) for callee in callees])
+            )
             if not receiver:
                 # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
                 is_looked_up = any(callee.kind == REGISTERED for callee in callees)
@@ -160,7 +164,7 @@ class Results:
         if facts.returns:
             parts, is_own = self._parts(function, facts)
             if is_own or caller is None:
-                found = together([self._resolver.refs(value, scope) for value in parts])
+                found = self._resolver.any_of(parts, scope)
             else:
                 placed = [item for value in facts.returns for item in self.placed(value, facts, scope, call, caller)]
                 found = together([self._resolver.refs(value, where) for value, where in placed])

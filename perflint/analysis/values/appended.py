@@ -12,6 +12,7 @@ from perflint.analysis.values.placing import held_by_module
 from perflint.finding import Confidence
 from perflint.syntax.bindings import key_of
 from perflint.syntax.tree import FunctionNode
+from perflint.syntax.walk import outline_below, walk
 from perflint.torch_model import modules
 
 #: How many statements that fill one list are looked at.
@@ -37,7 +38,8 @@ def with_appended(
         if f".{name}" in text:
             put = known.get(id(method))
             if put is None:
-                put = known[id(method)] = _put(method, inference)
+                calls = any(word in text for word in (*_PUTTING, "extend"))
+                put = known[id(method)] = _put(walk(method) if calls else outline_below(method, {}))
             added += put.get(f"{method.args.args[0].arg}.{name}", ())
     if not added or len(added) > _MOST_APPENDS:
         return kind
@@ -53,9 +55,10 @@ def with_appended(
     return kind.but(element=made, qualified="")
 
 
-def _put(method: FunctionNode, inference: Evaluating) -> Put:
+def _put(parts: Sequence[ast.AST]) -> Put:
+    """What is put somewhere by what stands in a method; by its statements alone, where it calls nothing that does."""
     found: Put = {}
-    for part in inference.tree.walk(method):
+    for part in parts:
         kind = part.__class__
         if kind is ast.Call and isinstance(func := part.func, ast.Attribute):  # type: ignore[attr-defined]
             place = 0 if func.attr == "extend" else _PUTTING.get(func.attr)

@@ -396,9 +396,11 @@ class Parameters:
     def _calls_itself(self, edge: Edge, function: FunctionNode) -> bool:
         """Whether an edge is a call of the function, not one that hands it to a library as a callback."""
         facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-        passed = [*facts.args, *(value for _, value in facts.keywords)]
-        if any(isinstance(value, str) and value.rpartition(".")[2] == function.name for value in passed):
-            return False
+        name, dotted = function.name, f".{function.name}"
+        passed = [*facts.args, *[value for _, value in facts.keywords]] if facts.keywords else facts.args
+        for value in passed:
+            if type(value) is str and (value == name or value.endswith(dotted)):
+                return False
         return called_name(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
     def argument(self, edge: Edge, function: FunctionNode, name: str, frame: Frame | None = None) -> Kind | None:

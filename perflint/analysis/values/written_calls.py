@@ -20,6 +20,7 @@ class WrittenCalls:
 
     def __init__(self, inference: Evaluating) -> None:
         self._inference = inference
+        self._known: dict[tuple[int, int, str], ast.Call | None] = {}
 
     def of(self, edge: Edge) -> ast.Call | None:
         """The call of this file that an edge stands for."""
@@ -54,6 +55,12 @@ class WrittenCalls:
 
     def _at(self, line: int, column: int, name: str) -> ast.Call | None:
         """The call of this file at a position, linked. Of those that begin together (`a.b().c()`), that of `name`."""
+        key = line, column, name
+        if key not in self._known:  # it is asked for once for each parameter
+            self._known[key] = self._looked_up(*key)
+        return self._known[key]
+
+    def _looked_up(self, line: int, column: int, name: str) -> ast.Call | None:
         tree = self._inference.tree
         found = _calls_at(line, column, tree.around((line, column)))
         if not found:
