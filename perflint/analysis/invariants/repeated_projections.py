@@ -30,6 +30,9 @@ _BRANCHES = (ast.IfExp, ast.For, ast.While, ast.Try, ast.Lambda, ast.comprehensi
 #: How many calls a value is followed down.
 _DEEPEST = 4
 
+#: What a layer is applied to, as far as one sees.
+_GIVEN = (Tag.TENSOR, Tag.UNKNOWN, Tag.OUTPUT)
+
 
 class Applied(NamedTuple):
     """A layer as it is written, the place where it is applied, and whether what it is given is joined with more."""
@@ -80,12 +83,18 @@ def _is_fixed_callee(func: ast.expr, loop: Loop, ctx: FileFacts) -> bool:
 def _is_known(value: ast.expr, loop: Loop, ctx: FileFacts) -> bool | None:
     """Whether what is given is one position of what is known before the loop. None where it is not known there."""
     value = _reshaped(value)
-    if isinstance(value, ast.Name) and ctx.kind(value).tag in (Tag.TENSOR, Tag.UNKNOWN, Tag.OUTPUT):
-        made = ctx.inference.flow.definitions(value)
-        if is_fixed(value, loop, ctx) or len(made) != 1 or made[0].path or made[0].binding is not Binding.ASSIGN:
-            return False if is_fixed(value, loop, ctx) else None
-        value = _reshaped(made[0].value) if made[0].value is not None else value
+    # What kind it is takes far longer to tell than where it comes from: that is asked last.
+    name = value if isinstance(value, ast.Name) else None
+    if name is not None:
+        if is_fixed(name, loop, ctx):
+            return False if ctx.kind(name).tag in _GIVEN else None
+        made = ctx.inference.flow.definitions(name)
+        if len(made) != 1 or made[0].path or made[0].binding is not Binding.ASSIGN or made[0].value is None:
+            return None
+        value = _reshaped(made[0].value)
     if not isinstance(value, ast.Subscript) or not is_fixed(value.value, loop, ctx):
+        return None
+    if name is not None and ctx.kind(name).tag not in _GIVEN:
         return None
     if not ctx.kind(value.value).is_tensor and ctx.kind(value.value).tag is not Tag.UNKNOWN:
         return None

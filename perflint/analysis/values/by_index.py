@@ -71,6 +71,8 @@ def stacked_rows(node: ast.Call, ctx: FileFacts) -> ast.ListComp | ast.Generator
     turns = rows.generators[0]
     if turns.ifs or OVER_FEW_PARTS.search(ctx.text(turns.target)):
         return None
+    if not any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt)):
+        return None
     if isinstance(turns.target, ast.Name) and goes_over_dimension(turns.iter, ctx):
         found = _Rows((), (), turns.target.id)
     else:
@@ -78,8 +80,7 @@ def stacked_rows(node: ast.Call, ctx: FileFacts) -> ast.ListComp | ast.Generator
         if by_rows is None:
             return None
         found = by_rows
-    works = any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt))
-    if not works or {found.number, *found.names}.isdisjoint(names_in(rows.elt)):
+    if {found.number, *found.names}.isdisjoint(names_in(rows.elt)):
         return None
     return rows if is_same_for_all_rows(rows.elt, found.number, set(), ctx, found.names) else None
 

@@ -183,16 +183,19 @@ def _of_call(call: ast.Call, ctx: FileFacts) -> Transfer:
         return transfer.launching(SEVERAL)  # it is the read behind that waits, which a rule may tell
     index = ctx.call_index(call)
     change = transfer.NOTHING if index is None else ctx.program.queue_change(ctx.scope(call), index)
-    kind = ctx.kind(call)
-    if change.fresh is None and kind.is_tensor and kind.place is Place.HOST and not ctx.effects(call).does(*_WORKING):
-        return transfer.NOTHING  # what gives a tensor of the host without a wait has worked on the host
-    if change.fresh is not None or change.total >= transfer.FULL:
+    if change.fresh is not None:
         return change
-    name = callee_name(call)
+    name, works = callee_name(call), ctx.effects(call).does(*_WORKING)
+    # What a call gives takes long to tell: that comes behind what it does.
+    if not works and (kind := ctx.kind(call)).is_tensor and kind.place is Place.HOST:
+        return transfer.NOTHING  # what gives a tensor of the host without a wait has worked on the host
+    if change.total >= transfer.FULL:
+        return change
     if isinstance(call.func, ast.Attribute) and name in _PLAIN_METHODS:
         return transfer.NOTHING
-    if ctx.effects(call).does(*_WORKING) or ctx.kind(call.func).tag is Tag.MODULE or is_model_call(call, ctx):
+    if works or ctx.kind(call.func).tag is Tag.MODULE or is_model_call(call, ctx):
         return transfer.WORK
+    kind = ctx.kind(call)
     if ctx.project_target(call.func) is not None:
         if kind.tag not in (Tag.TENSOR, Tag.OUTPUT):
             return change

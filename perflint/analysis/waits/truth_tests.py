@@ -172,11 +172,12 @@ def _searched(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
     if not (isinstance(leaf, ast.Compare) and len(leaf.ops) == 1 and isinstance(leaf.ops[0], (ast.In, ast.NotIn))):
         return None
     looked_for, within = ctx.kind(leaf.left), leaf.comparators[0]
+    if looked_for.tag is not Tag.NUMBER and not looked_for.is_tensor:
+        return None  # a text, as a rule: what it is looked for in takes longer to tell
     held = ctx.kind(within).element if ctx.kind(within).tag is Tag.SEQUENCE else None
     if held is not None and looked_for.is_tensor and held.tag in (Tag.TENSOR, Tag.NUMBER):
         return certainty_on_device(leaf.left, ctx)  # `found not in taken`: compared with one after the other
-    is_number = looked_for.tag is Tag.NUMBER or looked_for.is_tensor
-    return certainty_on_device(within, ctx) if is_number and ctx.kind(within).tag is Tag.TENSOR else None
+    return certainty_on_device(within, ctx) if ctx.kind(within).tag is Tag.TENSOR else None
 
 
 def _is_reduced(leaf: ast.Name, ctx: FileFacts) -> bool:
