@@ -68,7 +68,7 @@ class Growing:
         self.turning: dict[int, ast.For | ast.AsyncFor | ast.While] = {}
 
     def has_parameter(self, name: str) -> bool:
-        return any(param.name.lstrip("=") == name for param in self.facts.params)
+        return name in [param.name.lstrip("=") for param in self.facts.params]
 
     def push(self, parent: int, kind: str, detail: int | str, first: ast.AST, last: ast.AST) -> int:
         begins = first.lineno, first.col_offset  # type: ignore[attr-defined]

@@ -88,7 +88,8 @@ class Handing:
                 if spread is not None:
                     asked = self._handed_on(spread, edge.caller, name, _FAR if place is None else place)
                     found += self._given_beyond(asked) if asked is not None else []
-                    found += [(entry, edge.caller) for entry in self._entries(spread.unpacked, edge.caller, name)]
+                    if spread.unpacked:
+                        found += [(entry, edge.caller) for entry in self._entries(spread.unpacked, edge.caller, name)]
         return found
 
     def is_left_out(self, scope: Scope, name: str) -> bool:

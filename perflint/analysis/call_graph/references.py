@@ -19,6 +19,8 @@ _ATTRIBUTES = frozenset({"vars", "dir"})
 #: How a folder is put on the path.
 _PUTTING = frozenset({"append", "insert"})
 _EACH = frozenset({"items", "keys", "values"})
+#: Code without any of these finds nothing by names that it computes, unless it runs texts.
+_TELLING = _LISTING | _LOOKING_UP | _ATTRIBUTES | {"getattr", "__dict__"}
 #: How many files an import is followed through.
 _DEEPEST = 8
 
@@ -121,6 +123,8 @@ class References:
         """What code with these identifiers may find by names that it computes: what it lists, and what texts name of
         the places that it looks in.
         """
+        if _TELLING.isdisjoint(told) and _CALLED.isdisjoint(calls):
+            return
         looks_up = not _LOOKING_UP.isdisjoint(told)
         if not _LISTING.isdisjoint(told) or (looks_up and not _EACH.isdisjoint(told)):
             yield from self.all_of(path)

@@ -26,6 +26,7 @@ _IMPORTING_NAMES = frozenset({"import_module", "__import__", "iter_modules", "wa
 _IMPORTING = _IMPORTING_NAMES | {"spec_from_file_location", "load_source", "run_path"}
 _MAKING = frozenset({"instantiate", "locate", "get_class", "get_object"})
 _RUNNING = frozenset({"entry_points", "LightningCLI", "Fire"})
+_BY_TEXT = _IMPORTING | _MAKING | _RUNNING
 #: Bases that call no method of a class but those known to be theirs.
 _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
 
@@ -327,7 +328,8 @@ class Unused:
         found.add(self._named_by(node, words, calls), node)
         if found.anywhere:
             self._find_anywhere(node, words, found)
-        self._import_by_text(node, words, calls, found)
+        if not _BY_TEXT.isdisjoint(words):
+            self._import_by_text(node, words, calls, found)
         if "getattr" in words and not found.methods_by_text and finds_methods(self._references.summaries[path], name):
             found.methods_by_text = True
             found.use(frozenset(found.unnamed))
