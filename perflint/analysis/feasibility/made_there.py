@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.makings import Making, Makings
@@ -49,7 +49,8 @@ class MadeThere:
         return found if found and "." not in found else ""
 
     def _found(self, name: str, scope: Scope, owner: Ref) -> Iterator[Making]:
-        family = {owner, *self._resolver.hierarchy.below(owner)}
+        # In their order: the first that an option keeps from being made is told.
+        family = dict.fromkeys([owner, *self._resolver.hierarchy.below(owner)])
         given = self._resolver.written.definitions(name, scope)
         makers = {where for value, where in given if self._makes(value, where, family)}
         if not makers or not all(self._is_told(value, where, name) for value, where in given):
@@ -57,7 +58,7 @@ class MadeThere:
         for cls in family:
             yield from (item for item in self._makings.of(cls) if item.scope in makers)
 
-    def _makes(self, value: Value, scope: Scope, family: set[Ref]) -> bool:
+    def _makes(self, value: Value, scope: Scope, family: Collection[Ref]) -> bool:
         return any(ref in family for ref in self._classes(value, scope))
 
     def _is_told(self, value: Value, scope: Scope, name: str) -> bool:

@@ -158,8 +158,9 @@ class Options:
 
     def makings(self, cls: Ref) -> Iterator[tuple[Scope, int, CallFacts]]:
         """The calls that make an instance of a class, or of one below it; and `replace(config, fast=True)`."""
-        wanted = {cls, *self._resolver.hierarchy.below(cls)}
-        for name in {item.name.rpartition(".")[2] for item in wanted}:
+        # In their order: of the options that keep one from being made, the first is told.
+        wanted = dict.fromkeys([cls, *self._resolver.hierarchy.below(cls)])
+        for name in dict.fromkeys([item.name.rpartition(".")[2] for item in wanted]):
             for scope, index, call in self.calls.get(name, ()):
                 if any(ref in wanted for ref in self._resolver.refs(call.func, scope)):
                     yield scope, index, call
