@@ -396,10 +396,8 @@ class Parameters:
     def _calls_itself(self, edge: Edge, function: FunctionNode) -> bool:
         """Whether an edge is a call of the function, not one that hands it to a library as a callback."""
         facts = self.inference.program.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
-        name, dotted = function.name, f".{function.name}"
-        passed = [*facts.args, *[value for _, value in facts.keywords]] if facts.keywords else facts.args
-        for value in passed:
-            if type(value) is str and (value == name or value.endswith(dotted)):
+        for value in [*facts.args, *[value for _, value in facts.keywords]]:
+            if type(value) is str and (value == function.name or value.endswith(f".{function.name}")):
                 return False
         return called_name(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
