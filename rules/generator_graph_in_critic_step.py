@@ -9,9 +9,10 @@ from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impa
 from perflint.api.gradients import (
     forwards_of_loss,
     is_differentiated,
+    is_model_call,
     is_walked_again,
     network_of,
-    runs_model,
+    runs_own_layers,
     trained_after,
 )
 
@@ -88,8 +89,12 @@ class GeneratorGraphInCriticStep(Rule):
 def _maker(given: ast.expr, ctx: Context) -> ast.Call | None:
     """The one forward whose result is given, as it came."""
     if isinstance(given, ast.Call):
-        return given if runs_model(given, ctx) else None
+        return given if _runs(given, ctx) else None
     made = ctx.inference.flow.definitions(given) if isinstance(given, ast.Name) else ()
     if len(made) != 1 or made[0].path or not isinstance(made[0].value, ast.Call):
         return None
-    return made[0].value if runs_model(made[0].value, ctx) else None
+    return made[0].value if _runs(made[0].value, ctx) else None
+
+
+def _runs(call: ast.Call, ctx: Context) -> bool:
+    return is_model_call(call, ctx) or runs_own_layers(call, ctx)

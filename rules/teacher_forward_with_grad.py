@@ -80,7 +80,7 @@ class TeacherForwardWithGrad(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or ctx.grad_off(node) or is_for_a_picture(node, ctx):
             return
-        for forward in set(forwards_behind(node.func.value, ctx, _DEPTH, computed=True)):
+        for forward in set(forwards_behind(node.func.value, ctx, _DEPTH, computed=True, methods=True)):
             often = ctx.heat(forward) >= Heat.EPOCH or bool(ctx.loops(forward))
             if not often and ctx.kind(forward.func).tag is not Tag.MODULE:
                 continue  # a model that was handed in, run once: who knows how it was set up

@@ -51,7 +51,7 @@ from perflint.analysis.gradients.in_reach import (
     outlasting,
     tells_of_gradients,
 )
-from perflint.analysis.gradients.method_forwards import network_of, runs_model
+from perflint.analysis.gradients.method_forwards import network_of, runs_own_layers
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     is_model_call,
@@ -195,8 +195,8 @@ __all__ = [
     "runs_between",
     "runs_every_turn",
     "runs_frozen_part",
-    "runs_model",
     "runs_network",
+    "runs_own_layers",
     "shown_as_text",
     "single_operation",
     "stands_in_training",

@@ -10,9 +10,9 @@ from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_method_of_values
 from perflint.analysis.gradients.model_calls import is_model_call, name_of_whole
 from perflint.analysis.names.refs import FUNCTION, Scope
-from perflint.analysis.naming.models import GRADIENTS_OFF
+from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS
 from perflint.analysis.naming.phases import PREDICTS
-from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.kind import Kind, Tag
 from perflint.torch_model.effects import Effect
 
 #: Methods that run a model and have always done so, whatever is known of it.
@@ -34,9 +34,48 @@ def network_of(call: ast.Call, ctx: FileFacts) -> str:
     that runs layers of it, `self.net.encode(x)`.
     """
     func = call.func
-    if isinstance(func, ast.Attribute) and (func.attr in FORWARD_METHODS or ctx.once(_runs_by_method, call)):
+    if isinstance(func, ast.Attribute) and (func.attr in FORWARD_METHODS or runs_own_layers(call, ctx)):
         return ctx.text(func.value)
     return ctx.text(func)
+
+
+def runs_own_layers(call: ast.Call, ctx: FileFacts) -> bool:
+    """Whether a call is of a method of a network that runs parts of that with parameters: `gen.encode(x)`, and not
+    `net.loss_of(x, y)`.
+    """
+    return ctx.once(_runs_by_method, call) and ctx.once(_runs_own_layers, call)
+
+
+def _runs_own_layers(call: ast.Call, ctx: FileFacts) -> bool:
+    ref = ctx.project_target(call.func)
+    return ref is not None and _runs_part(Scope(ref.path, ref.name), ctx, _DEEPEST)
+
+
+def _runs_part(scope: Scope, ctx: FileFacts, depth: int) -> bool:
+    facts = ctx.program.function(scope)
+    turns = {name for loop in facts.loops if "'self." in repr(loop.iterable) for name in loop.targets}
+    for item in facts.calls:
+        func = item.func
+        if not isinstance(func, str):
+            continue
+        if func in turns or func in ("self", "self.forward"):
+            return True
+        if not func.startswith("self.") or func.count(".") > 1:
+            continue
+        for ref in ctx.program.refs(func, scope):
+            if ref.kind == FUNCTION:
+                if depth and ref.path and _runs_part(Scope(ref.path, ref.name), ctx, depth - 1):
+                    return True
+            elif _has_parameters(ctx.inference.of_refs((ref,))):
+                return True
+    return False
+
+
+def _has_parameters(kind: Kind) -> bool:
+    if kind.tag is not Tag.MODULE:
+        return False
+    is_layer = kind.qualified.startswith("torch.nn.") and not kind.path
+    return not is_layer or bool(LAYER_WITH_PARAMETERS.match(kind.qualified.rpartition(".")[2]))
 
 
 def runs_one_of(call: ast.Call, networks: Collection[str], ctx: FileFacts) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.frozen import is_frozen
-from perflint.analysis.gradients.method_forwards import runs_model
-from perflint.analysis.gradients.model_calls import is_loss_function, name_of_whole
+from perflint.analysis.gradients.method_forwards import runs_own_layers
+from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call, name_of_whole
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS, WITHOUT_PARAMETERS
 from perflint.analysis.values.kind import Tag
@@ -48,26 +48,31 @@ _CARRIERS = (
 )
 
 
-def forwards_behind(value: ast.expr, ctx: FileFacts, depth: int, *, computed: bool = False) -> Iterator[ast.Call]:
+def forwards_behind(
+    value: ast.expr, ctx: FileFacts, depth: int, *, computed: bool = False, methods: bool = False
+) -> Iterator[ast.Call]:
     """The forwards that a value is made from: by attributes, items, methods, arithmetic and names, also of two
-    definitions; what is `computed` by functions of torch and losses, by all that they are given, too.
+    definitions; what is `computed` by functions of torch and losses, by all that they are given, too. With `methods`,
+    what runs layers of a network by a method of its own is a forward as well.
     """
-    return _behind(value, ctx, depth, set(), computed=computed)
+    return _behind(value, ctx, depth, set(), computed=computed, methods=methods)
 
 
-def _behind(value: ast.expr, ctx: FileFacts, depth: int, seen: set[int], *, computed: bool) -> Iterator[ast.Call]:
+def _behind(
+    value: ast.expr, ctx: FileFacts, depth: int, seen: set[int], *, computed: bool, methods: bool
+) -> Iterator[ast.Call]:
     if depth == 0:
         return
     parts: list[ast.expr] = []
     if isinstance(value, ast.Call):
-        if runs_model(value, ctx):
+        if is_model_call(value, ctx) or (methods and runs_own_layers(value, ctx)):
             yield value
         elif computed and computes(value, ctx):
             parts = value.args
         elif isinstance(value.func, ast.Attribute):
-            yield from _behind(value.func.value, ctx, depth, seen, computed=computed)
+            yield from _behind(value.func.value, ctx, depth, seen, computed=computed, methods=methods)
     elif isinstance(value, (ast.Attribute, ast.Subscript)):
-        yield from _behind(value.value, ctx, depth, seen, computed=computed)
+        yield from _behind(value.value, ctx, depth, seen, computed=computed, methods=methods)
     elif isinstance(value, ast.BinOp):
         parts = [value.left, value.right]
     elif isinstance(value, ast.Name):
@@ -76,7 +81,7 @@ def _behind(value: ast.expr, ctx: FileFacts, depth: int, seen: set[int], *, comp
             parts = [item.value for item in made if item.value is not None and id(item) not in seen]
             seen.update(id(item) for item in made)
     for part in parts:
-        yield from _behind(part, ctx, depth - 1, seen, computed=computed)
+        yield from _behind(part, ctx, depth - 1, seen, computed=computed, methods=methods)
 
 
 def computes(call: ast.Call, ctx: FileFacts) -> bool:
@@ -225,7 +230,7 @@ class Followed:
             return True
         if isinstance(call.func, ast.Name) and call.func.id in self.builtins:
             return True
-        is_made = runs_model(call, self.ctx)
+        is_made = is_model_call(call, self.ctx) or (not self.by_value and runs_own_layers(call, self.ctx))
         if is_made or (self.by_value and is_loss_function(call.func, self.ctx)):
             if id(call) in self._followed:
                 return True

@@ -50,7 +50,7 @@ class UsedAsNetwork:
 
     def __init__(self, inference: Evaluating) -> None:
         self._inference = inference
-        self._known: dict[tuple[int, int], bool] = {}
+        self._known: dict[tuple[int, str, int], bool] = {}
 
     def result(self, call: ast.Call, callee: Kind, arguments: Arguments) -> Kind:
         """What a call of something unknown gives."""
@@ -90,6 +90,8 @@ class UsedAsNetwork:
             return self._is_made_as_one(node, depth)
         if isinstance(node, ast.Name):
             return any(self._of_definition(item, depth) for item in self._inference.flow.definitions(node))
+        if isinstance(node, ast.Subscript):
+            return any(self.is_network(item, depth - 1) for item in self._held(node.value))
         return isinstance(node, ast.Attribute) and self._of_attribute(node, depth)
 
     def _is_made_as_one(self, call: ast.Call, depth: int) -> bool:
@@ -103,7 +105,7 @@ class UsedAsNetwork:
 
     def _of_definition(self, definition: Definition, depth: int) -> bool:
         # In reach of a cycle of functions that hand on what they are given the answer is no, whoever asks first.
-        key = id(definition), depth
+        key = id(definition.node), definition.name, depth
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = any(
@@ -115,7 +117,29 @@ class UsedAsNetwork:
         """Whether what a name is bound to is used as a network elsewhere: where it was made, or by a caller."""
         if definition.binding is Binding.PARAM:
             return depth > 0 and any(self._is_handed_as_one(definition, depth))
-        return definition.value is not None and not definition.path and self.is_network(definition.value, depth)
+        if definition.value is None:
+            return False
+        if definition.binding in (Binding.FOR, Binding.COMPREHENSION):
+            over = _gone_through(definition.value, definition.path)
+            return over is not None and any(self.is_network(item, depth) for item in self._held(over))
+        return not definition.path and self.is_network(definition.value, depth)
+
+    def _held(self, container: ast.expr) -> Iterator[ast.expr]:
+        """What a list, tuple or dict is made of that goes by a name, and what is appended to it."""
+        flow, tree = self._inference.flow, self._inference.tree
+        if isinstance(container, (ast.List, ast.Tuple)):
+            yield from container.elts
+        elif isinstance(container, ast.Dict):
+            yield from container.values
+        elif isinstance(container, ast.Name):
+            for definition in flow.definitions(container):
+                if isinstance(definition.value, (ast.List, ast.Tuple, ast.Dict)) and not definition.path:
+                    yield from self._held(definition.value)
+                for use in flow.uses_of(definition):
+                    put = tree.parent(use)
+                    call = tree.parent(put) if isinstance(put, ast.Attribute) and put.attr == "append" else None
+                    if isinstance(call, ast.Call):
+                        yield from call.args
 
     def _is_handed_as_one(self, definition: Definition, depth: int) -> Iterator[bool]:
         inference, argument = self._inference, definition.node
@@ -201,6 +225,23 @@ def _is_of_network(func: ast.Attribute, call: ast.Call) -> bool:
         given = [*call.args, *(item.value for item in call.keywords)]
         return all(isinstance(item, ast.Constant) and isinstance(item.value, bool) for item in given)
     return func.attr in _OF_NETWORKS
+
+
+def _gone_through(over: ast.expr, path: tuple[int | str, ...]) -> ast.expr | None:
+    """What a target of a loop takes one after the other of: `nets` for `net` of `for at, (x, net) in enumerate(zip(xs,
+    nets))`.
+    """
+    for place in path:
+        name = last_name(over.func) if isinstance(over, ast.Call) else ""
+        if not isinstance(over, ast.Call) or not isinstance(place, int):
+            return None
+        if name == "enumerate" and place == 1 and over.args:
+            over = over.args[0]
+        elif name == "zip" and place < len(over.args):
+            over = over.args[place]
+        else:
+            return None
+    return over
 
 
 def _names_as_network(body: list[ast.stmt], path: str) -> bool:
