@@ -57,7 +57,7 @@ from perflint.rule_api.context import Context
 from perflint.rule_api.registry import load_rules
 from perflint.rule_api.rule import Rule, Tier
 from perflint.syntax.file import SourceFile
-from perflint.syntax.parse import parse
+from perflint.syntax.parse import plainly_parsed
 from perflint.syntax.roles import holds_tests
 from perflint.syntax.tree import Tree
 
@@ -346,7 +346,7 @@ def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
     if not any(marker.verb is Verb.HEAT for item in marked.values() for marker in item.each):
         return
     sources = {name: SourceFile(name, item.text) for name, item in marked.items() if name.endswith(".py")}
-    trees = {name: Tree(source, parse(source)) for name, source in sources.items()}
+    trees = {name: Tree(source, plainly_parsed(source)) for name, source in sources.items()}
     with _project({name: item.text for name, item in marked.items()}):
         configured = Configured(discover(["."], load_settings(Path())).configured)()
     program = Program(

@@ -10,7 +10,7 @@ from perflint.errors import SourceError
 from perflint.project.discovery import FoundFile
 from perflint.syntax.file import SourceFile
 from perflint.syntax.flow import Flow
-from perflint.syntax.parse import parse
+from perflint.syntax.parse import plainly_parsed
 from perflint.syntax.tree import Tree
 
 #: Of text whose trees are kept at hand when not all are: some 75 MB of them.
@@ -47,7 +47,7 @@ class Flows:
         """The flow of a file that is at hand. Raises SourceError for what does not parse."""
         known = self._known.get(source.path)
         if known is None:
-            known = Flow(Tree(source, module if module is not None else parse(source)))
+            known = Flow(Tree(source, module if module is not None else plainly_parsed(source)))
             self._make_room(len(source.text))
             self._known[source.path] = known
         return known
@@ -60,7 +60,7 @@ class Flows:
                 source = self.texts.source(file) if file is not None else None
             if source is None or path in self.texts.moved:
                 return None
-            return Flow(Tree(source, module if module is not None else parse(source)))
+            return Flow(Tree(source, module if module is not None else plainly_parsed(source)))
         except SourceError:
             return None
 

@@ -23,7 +23,7 @@ from perflint.ir.survey import survey
 from perflint.project.discovery import FoundFile
 from perflint.rule_api.dispatch import Inspector, Located
 from perflint.syntax.file import SourceFile
-from perflint.syntax.parse import parse
+from perflint.syntax.parse import plainly_parsed
 from perflint.syntax.roles import holds_tests
 from perflint.system.time_limit import OverTimeError, within
 
@@ -137,7 +137,7 @@ class Worker:
 
     def _surveyed(self, file: FoundFile) -> tuple[Summary | None, tuple[Problem, ...]]:
         source = self.texts.source(file)
-        module = parse(source)
+        module = plainly_parsed(source)
         outlined = holds_tests(file.display, module)
         self.texts.trees.put(source, None if outlined else module)
         summary = survey(module, source.lines, self.sharing, outlined=outlined)

@@ -24,7 +24,7 @@ from perflint.rule_api.rule import Listen, Rule
 from perflint.rule_api.weighing import weighed
 from perflint.syntax.file import SourceFile
 from perflint.syntax.flow import Flow
-from perflint.syntax.parse import parse
+from perflint.syntax.parse import plainly_parsed
 from perflint.syntax.tree import FUNCTIONS, FunctionNode, Tree, start_of
 
 #: Statements that hold no functions.
@@ -79,7 +79,7 @@ class Inspector:
             flow = (
                 flow_of()
                 if flow_of is not None
-                else Flow(Tree(source, module if module is not None else parse(source)))
+                else Flow(Tree(source, module if module is not None else plainly_parsed(source)))
             )
             tree = flow.tree
         except SourceError as error:

@@ -9,6 +9,7 @@ import warnings
 from perflint.errors import SourceError
 from perflint.syntax import evaluated_names, named_arguments, type_comments
 from perflint.syntax.file import SourceFile
+from perflint.syntax.plain_calls import call_plainly
 
 
 def parse(source: SourceFile) -> ast.Module:
@@ -20,6 +21,13 @@ def parse(source: SourceFile) -> ast.Module:
     type_comments.annotate(tree, source.text)
     evaluated_names.read(tree, source.text)
     named_arguments.by_place(tree, source.text)
+    return tree
+
+
+def plainly_parsed(source: SourceFile) -> ast.Module:
+    """The same with calls in their plain form: what the analysis goes through."""
+    tree = parse(source)
+    call_plainly(tree, source.text)
     return tree
 
 

@@ -19,6 +19,7 @@ from perflint.analysis.call_graph.overriding import Overriding, methods_of
 from perflint.analysis.call_graph.picked_parts import PickedParts
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
+from perflint.analysis.call_graph.waiting import in_turn
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_marked, is_property
@@ -111,14 +112,14 @@ class CallGraph:
         self.resolver.forget()
         self.resolver.find_registries()
         # What is made by a plain name, `block(shortcut=shortcut)` of a parameter, is what others ask about.
-        by_name = [item for item in waiting if _is_of_name(functions[item[0]][1].calls[item[1]], functions[item[0]][1])]
+        by_name, others, later = in_turn(waiting, functions, self.incoming)
         if by_name:
             self._connect_waiting(by_name)
             self._params.clear()
             self.resolver.forget()
             self.resolver.find_registries()
-        done = set(by_name)
-        self._connect_waiting([item for item in waiting if item not in done] if done else waiting)
+        self._connect_waiting(others)
+        self._connect_last(later)
         self._global.clear()
         self._overriding.forget()
         self._connect_properties()
@@ -129,6 +130,13 @@ class CallGraph:
         connect_iterators(self.resolver, self)
         self.replacing_forwards = connect_stand_ins(self.resolver, self)
         self._scopes.clear()
+
+    def _connect_last(self, later: list[tuple[int, int]]) -> None:
+        """Connect calls of what functions are handed whose callers come out with the other calls."""
+        scopes = {self.resolver.nesting.functions[number][0] for number, _ in later}
+        self.resolver.forget_in(scopes)
+        self._params = {key: refs for key, refs in self._params.items() if key[0] not in scopes}
+        self._connect_waiting(later)
 
     def _connect_waiting(self, waiting: list[tuple[int, int]]) -> None:
         """Connect calls by what callers pass, and by guesses."""
@@ -467,13 +475,6 @@ def _made_or_run(targets: list[Scope], call: CallFacts, facts: FunctionFacts) ->
         return targets
     makes = ("call", call.func, call.args, call.keywords) in values
     return [item for item in targets if item.function.endswith(("__init__", "__post_init__")) is makes] or targets
-
-
-def _is_of_name(call: CallFacts, facts: FunctionFacts) -> bool:
-    """Whether a call makes something by the name of a parameter, and hands it something."""
-    if type(call.func) is not str or "." in call.func or not (call.args or call.keywords):
-        return False
-    return any(param.name.lstrip("=") == call.func for param in facts.params)
 
 
 def _unchained(value: Value) -> Value:

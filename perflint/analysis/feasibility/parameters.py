@@ -12,11 +12,12 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.handing import place_of_rest
 from perflint.analysis.evidence import last_name
 from perflint.analysis.frequency.roots import RootFinder
+from perflint.analysis.names.decorated import hands_on
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.dull import MAYBE_DULL, PLAIN_METHODS
-from perflint.ir.summary import SPREAD, CallFacts, FunctionFacts, Param, Value
+from perflint.ir.summary import MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
 
 #: What a function is given through these decorators is what a call passes.
 _PASSING_ON = frozenset(
@@ -60,6 +61,7 @@ class Passing:
         self._roots = roots
         self._library = roots.library
         self._callers: dict[Scope, list[Edge]] = {}
+        self._decorated: dict[Scope, bool] = {}
         #: By keyword, the calls that pass it to what has no name of its own.
         self._passing: dict[str, list[tuple[Scope, int, CallFacts]]] = {}
 
@@ -162,19 +164,23 @@ class Passing:
 
     def _is_decorated(self, scope: Scope) -> bool:
         """Whether a decorator may call a function, or make objects of its class, with other arguments."""
-        facts = self.facts(scope)
-        decorators = facts.decorators
-        if facts.name == "__init__" and facts.in_class in self._resolver.summaries[scope.path].classes:
-            decorators += self._resolver.summaries[scope.path].classes[facts.in_class].decorators
-        return bool(decorators) and not all(map(_passes_on, self._decorators(decorators, scope.path)))
+        known = self._decorated.get(scope)
+        if known is None:
+            facts = self.facts(scope)
+            outside = Scope(scope.path, facts.owner or MODULE)
+            of_class: tuple[Value, ...] = ()
+            if facts.name == "__init__" and facts.in_class in self._resolver.summaries[scope.path].classes:
+                of_class = self._resolver.summaries[scope.path].classes[facts.in_class].decorators
+            known = not all(self._passes_on(item, outside) for item in (*facts.decorators, *of_class))
+            self._decorated[scope] = known
+        return known
 
-    def _decorators(self, decorators: tuple[Value, ...], path: str) -> Iterator[str]:
-        """The decorators of a function or class as they are imported, "" for one that has no name."""
-        imports = self._resolver.summaries[path].imports if decorators else {}
-        for decorator in decorators:
-            named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
-            first = named.partition(".")[0] if isinstance(named, str) else ""
-            yield imports.get(first, first)
+    def _passes_on(self, decorator: Value, scope: Scope) -> bool:
+        """Whether a decorator leaves it to calls what a function is given."""
+        named = decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator
+        first = named.partition(".")[0] if isinstance(named, str) else ""
+        imported = self._resolver.summaries[scope.path].imports.get(first, first)
+        return imported.partition(".")[0] in _PASSING_ON or hands_on(decorator, scope, self._resolver)
 
     def passed(self, edge: Edge, name: str) -> Passed:
         """What the call of an edge passes for the parameter `name` of its callee, or for what `**options` may hold."""
@@ -309,7 +315,3 @@ def place_of(facts: FunctionFacts, name: str) -> int | None:
 def _applies(func: Value, facts: FunctionFacts) -> bool:
     """Whether a call runs the `forward` of an autograd function, whose context stands in for its object."""
     return facts.name == "forward" and bool(facts.in_class) and last_name(func) == "apply"
-
-
-def _passes_on(decorator: str) -> bool:
-    return decorator.partition(".")[0] in _PASSING_ON

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from perflint.analysis.names.attributes import Attributes
@@ -125,14 +125,18 @@ class Resolver:
             return any(map(self.is_loader, refs))
         known = self._with_loader.get(id(refs))
         if known is None:
-            # Held with the answer, so that nothing else gets its place.
-            known = self._with_loader[id(refs)] = refs, any(map(self.is_loader, refs))
+            known = self._with_loader[id(refs)] = refs, any(map(self.is_loader, refs))  # held: it keeps its place
         return known[1]
 
     def forget(self) -> None:
         """Drop what was concluded before `param_refs` was known, unless it does not lean on that."""
         self._drop()
         self.contents.forget()
+
+    def forget_in(self, scopes: Iterable[Scope]) -> None:
+        """Drop what was concluded of values in some functions, where it may lean on who calls them."""
+        for scope in self._memo.keys() & set(scopes):
+            self._memo[scope][1].clear()
 
     def find_registries(self) -> None:
         """Find what registries hold before anything else is asked: what is concluded meanwhile does not know it."""
