@@ -45,8 +45,10 @@ class DataParallel(Rule):
     - Programs that only evaluate, and wrappers that only match the `module.` keys of a checkpoint: no forward goes
       through them.
     - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
-    - Code that offers the wrapper by its name for others to choose. Where another branch puts the same model under
-      DistributedDataParallel, or an option names one device by default, the impact is low.
+    - Code that offers the wrapper by its name for others to choose.
+    - Programs that put the same model under DistributedDataParallel in another branch: whoever has several devices has
+      one process for each.
+    - An option that names one device by default has low impact.
 
     References
 
@@ -74,9 +76,7 @@ class DataParallel(Rule):
             ctx,
             f"{where} every forward pass copies {what} to each and gathers the outputs on the first, in threads of one "
             "process.",
-            advice="Start one process per device with `torchrun`, for which the wrapper is there."
-            if has_process_for_each(node, ctx)
-            else "Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
+            advice="Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
             confidence=certainty,
             impact=_impact(node, ctx),
             block=ctx.once(_first_in_file, ctx.tree.module),
@@ -89,14 +89,15 @@ def _certainty(node: ast.Call, ctx: Context) -> Confidence | None:
         return None
     if not copies_module(node, ctx) or is_offered(node, ctx) or not runs_forward(node, ctx):
         return None
-    return trains_wrapped(node, ctx)
+    certainty = trains_wrapped(node, ctx)
+    return None if certainty is None or has_process_for_each(node, ctx) else certainty
 
 
 def _impact(node: ast.Call, ctx: Context) -> Impact:
-    """Low where a launcher gets another wrapper, or an option names one device by default; less where a test asks the
-    machine: for most that is one device.
+    """Low where an option names one device by default; less where a test asks the machine: for most that is one
+    device.
     """
-    if has_process_for_each(node, ctx) or option_of_several(node, ctx):
+    if option_of_several(node, ctx):
         return Impact.LOW
     asked = [test for test, holds in ctx.conditions(node) if holds and isinstance(test, ast.Compare)]
     return Impact.MEDIUM if any(asks_hardware(test, ctx) for test in asked) else Impact.HIGH

@@ -34,10 +34,8 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     is_narrow = rank in (SCALAR, 1) or all(is_column(part) for part in grown.added)
     if _goes_over_batch(loop, ctx):
         return None if rank == SCALAR else Impact.LOW
-    if works and is_narrow:
-        return None
-    if works and rank is None and _runs_seldom(loop, ctx):
-        return Impact.LOW  # a few iterations' results, or one number for each item: nothing tells
+    if works and (is_narrow or (rank is None and _runs_seldom(loop, ctx))):
+        return None  # where nothing tells: a few iterations' results, or one number for each item
     return Impact.MEDIUM if works or is_narrow else Impact.HIGH
 
 

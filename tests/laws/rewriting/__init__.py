@@ -20,6 +20,8 @@ Change = Callable[[ast.Module], bool]
 KEEPING: dict[str, Change] = {}
 #: Rewrites after which what was told is no mistake any more, or costs next to nothing.
 COOLING: dict[str, Change] = {}
+#: For those after which only some rules have nothing to tell: which.
+ABOUT: dict[str, Callable[[type[Rule]], bool]] = {}
 
 
 def keeps(change: Change) -> Change:
@@ -28,17 +30,33 @@ def keeps(change: Change) -> Change:
     return change
 
 
-def cools(change: Change) -> Change:
-    """Register a rewrite that takes away what makes findings of a program worth saying."""
-    COOLING[change.__name__] = change
-    return change
+def cools(about: Callable[[type[Rule]], bool] = lambda rule: True) -> Callable[[Change], Change]:
+    """Register a rewrite that takes away what makes findings of a program worth saying, those of some rules. Where it
+    marks statements, it is about those alone.
+    """
+
+    def register(change: Change) -> Change:
+        COOLING[change.__name__], ABOUT[change.__name__] = change, about
+        return change
+
+    return register
+
+
+def marked(statement: ast.stmt) -> None:
+    """Say that a rewrite takes away what a statement costs, and what stands in it."""
+    for part in ast.walk(statement):
+        if isinstance(part, ast.stmt):
+            part.cooled = True  # type: ignore[attr-defined]
 
 
 class Rewritten(NamedTuple):
-    """The files of a program, and for each the line that each of its lines was: `lines[path][line]`, 0 for new ones."""
+    """The files of a program, and for each the line that each of its lines was: `lines[path][line]`, 0 for new ones.
+    `cooled` are the lines, as they were, that a rewrite marked.
+    """
 
     texts: dict[str, str]
     lines: dict[str, list[int]]
+    cooled: set[tuple[str, int]]
 
 
 class Told(NamedTuple):
@@ -55,7 +73,7 @@ def rewritten(texts: Mapping[str, str], change: Change | None) -> Rewritten | No
     """The files of a program after a change, without remarks; None where there is nothing to change. `None` for the
     change gives the program as it is, laid out as the changed ones are.
     """
-    found, changed = Rewritten({}, {}), change is None
+    found, changed = Rewritten({}, {}, set()), change is None
     imported = {path: _imported(text) for path, text in texts.items() if path.endswith(".py")}
     for path, text in texts.items():
         if not path.endswith(".py"):
@@ -67,6 +85,7 @@ def rewritten(texts: Mapping[str, str], change: Change | None) -> Rewritten | No
         if change is not None:
             changed |= change(module)
             ast.fix_missing_locations(module)
+            found.cooled.update((path, part.lineno) for part in _statements(module) if hasattr(part, "cooled"))
         found.texts[path] = ast.unparse(module) + "\n"
         found.lines[path] = _lines(module, found.texts[path])
     return found if changed else None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import rewriting
 from perflint import testing
 from perflint.api import Rule
-from rewriting import COOLING, KEEPING, Change, Rewritten, Told, rewritten, told
+from rewriting import ABOUT, COOLING, KEEPING, Change, Rewritten, Told, rewritten, told
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -64,8 +64,17 @@ def differences(change: Change, part: str = "") -> Iterator[Difference]:
         lost = program.told.findings - after.findings - after.places
         new = after.findings - program.told.findings - program.told.places
         if program.told.findings or new:
-            stays = program.told.findings & after.findings - program.told.low - after.low
+            costly = program.told.findings & after.findings - program.told.low - after.low
+            stays = frozenset(key for key in costly if _should_go(key, change, program.rules, other))
             yield Difference(program.case, len(program.told.findings), _said(lost), _said(new), _said(stays))
+
+
+def _should_go(key: tuple[str, int, str], change: Change, rules: list[type[Rule]], other: Rewritten) -> bool:
+    """Whether a rewrite is about a finding: one of its rules, in a line that it marked."""
+    about = ABOUT.get(change.__name__)
+    if about is not None and not any(rule.code == key[2] and about(rule) for rule in rules):
+        return False
+    return not other.cooled or key[:2] in other.cooled
 
 
 @functools.cache
