@@ -16,25 +16,21 @@ from perflint.api import (
     Hop,
     Impact,
     Nodes,
-    Provenance,
     Rule,
-    Tag,
     callee_name,
-    is_from,
 )
-from perflint.api.invariants import Source, origin_of
 from perflint.api.phases import is_tried_out
 from perflint.api.transfers import (
     MOVES,
     Copy,
     What,
+    asks_not_to_block,
     copied_before,
     copy_at,
     cut_later,
     data_copy_at,
     first_of_each_block,
     is_pass,
-    made_anew,
     made_before,
 )
 from perflint.api.waits import (
@@ -54,6 +50,7 @@ from perflint.api.words import short_text
 
 from ._fixes.copy_advice import advice_for_copy, advice_for_data, fix_for_data
 from ._fixes.copy_fixes import device_text, made_there, without_waiting
+from ._shared.moved_memory import is_grid, is_new, is_of_loader
 
 
 class BlockingTransfer(Rule):
@@ -61,17 +58,19 @@ class BlockingTransfer(Rule):
 
     What it does
 
-    Reports `.to(device)` and `.cuda()` of a host tensor on the hot path that does not pass `non_blocking=True`,
-    constructors that copy host data (`torch.tensor(lengths, device=device)`, `x.new_tensor(counts)`), host tensors
-    written over device tensors (`inputs.copy_(batch)`), and Python numbers written to single elements of a device
-    tensor (`shapes[level, 0] = height`).
+    Reports `.to(device)` and `.cuda()` of a host tensor on the hot path that does not pass `non_blocking=True`, or
+    passes it for a batch in pageable memory (`torch.from_numpy(batch["points"])`, `torch.cat(views)`); constructors
+    that copy host data (`torch.tensor(lengths, device=device)`, `x.new_tensor(counts)`), host tensors written over
+    device tensors (`inputs.copy_(batch)`), and Python numbers written to single elements of a device tensor
+    (`shapes[level, 0] = height`).
 
     Why is this slow?
 
     A blocking copy synchronizes the current stream. The host cannot queue the next step until all earlier work has
     finished. With `non_blocking=True` the copy is queued like a kernel. It is asynchronous only from pinned memory:
     from pageable memory the driver stages the bytes, which does not block up to 64 KB. If the same call changes the
-    dtype, a blocking copy also converts on the CPU first.
+    dtype, a blocking copy also converts on the CPU first. `pin_memory=True` pins the tensors of a loader's batch, not
+    NumPy arrays, and not what the step makes of the batch on the host: their copies block despite `non_blocking=True`.
 
     What to do
 
@@ -96,8 +95,9 @@ class BlockingTransfer(Rule):
     - Device-to-host copies: the host needs the values.
     - Modules, one-time moves, dtype conversions, and tensors that are already on the device.
     - Batches that Lightning, Trainer or accelerate move.
-    - Data other than a loader's batch behind a wait of the same step that stays, and other results of operations
-      on the host behind a read.
+    - Data other than a loader's batch behind a wait of the same step that stays; casts of a batch, and other results
+      of operations on the host, behind a read.
+    - Copies with `non_blocking=True` of labels, and of what is small or may be pinned.
     - Batches of an evaluation whose every step ends by reading its results, other than to collect them.
     - Passes that train nothing and that a program takes once.
     - What a function that answers on the host, with an action or an array, copies at its beginning.
@@ -136,13 +136,16 @@ class BlockingTransfer(Rule):
             return
         first = ctx.once(first_of_each_block, ctx.tree.scope_of(node))[id(node)]
         emptied = emptied_by(first.call, ctx)
-        if costs_little(copy.call, ctx, is_drained=emptied is not None, is_batch=_is_of_loader(copy)):
+        if costs_little(copy.call, ctx, is_drained=emptied is not None, is_batch=is_of_loader(copy)):
             return
-        if emptied is not None and not _is_from_loader(copy) and made_anew(copy.moved, ctx) is not None:
+        if emptied is not None and is_new(copy, ctx):
             return  # the bytes are staged whatever the call says, and nobody waits for anything else
-        if emptied is not None and not _is_of_loader(copy) and waited_before(emptied, first.call, ctx):
+        if emptied is not None and not is_of_loader(copy) and waited_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch
-        words = f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes: the host blocks until "
+        anyway = " despite `non_blocking`, from pageable memory" if asks_not_to_block(node) else ""
+        words = (
+            f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes{anyway}: the host blocks until "
+        )
         words += "all queued GPU work has finished." if emptied is None else "the bytes have arrived."
         if emptied is not None:
             words += f" Little is gained while `{emptied.text}` also synchronizes."
@@ -213,31 +216,11 @@ def _here(wait: Hop | None, ctx: Context) -> tuple[Hop, ...]:
     return () if wait is None or wait.path != ctx.path else (wait,)
 
 
-def _is_of_loader(copy: Copy) -> bool:
-    """Whether a batch is moved, whose bytes count whatever waits besides."""
-    return _is_from_loader(copy) or (
-        copy.value.tag is Tag.BATCH and not is_from(copy.value.origin, Provenance.TOKENIZER)
-    )
-
-
-def _is_from_loader(copy: Copy) -> bool:
-    return is_from(copy.value.origin, Provenance.LOADER, Provenance.NAMED_LOADER)
-
-
 def _impact(copy: Copy, emptied: Hop | None, ctx: Context) -> Impact:
     """By what is waited for: the whole queue, or the bytes alone. A pass that trains nothing counts less."""
     if emptied is not None or is_pass(copy.call, ctx):
         return Impact.LOW
-    if copy.what is What.MADE and _is_grid(copy, ctx):
+    if copy.what is What.MADE and is_grid(copy, ctx):
         return Impact.HIGH
     # Another copy has just drained the queue, and these are a few numbers.
-    return Impact.LOW if not _is_of_loader(copy) and finds_little(copy.call, ctx) else Impact.MEDIUM
-
-
-def _is_grid(copy: Copy, ctx: Context) -> bool:
-    """Whether what is made is as large as a picture: of two sizes or more that come from a tensor, or of its shape."""
-    for made in copy.origin.made:
-        sizes = {ctx.text(item) for item in made.args if origin_of(item, ctx).source is Source.SIZES}
-        if len(sizes) > 1 or any(text.endswith((".shape", ".size()")) for text in sizes):
-            return True
-    return False
+    return Impact.LOW if not is_of_loader(copy) and finds_little(copy.call, ctx) else Impact.MEDIUM

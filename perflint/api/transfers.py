@@ -36,6 +36,7 @@ from perflint.analysis.transfers.moved_modules import (
 )
 from perflint.analysis.transfers.moves import aligns, constructor
 from perflint.analysis.transfers.own_memory import made_anew
+from perflint.analysis.transfers.pageable import made_in_step, of_array, of_own_iterator
 from perflint.analysis.transfers.redundant import copied_before, cut_later
 from perflint.analysis.transfers.widenings import widens
 from perflint.analysis.values.lists_of_arrays import are_small, holds_arrays, is_little
@@ -77,7 +78,10 @@ __all__ = [
     "is_written_out",
     "made_anew",
     "made_before",
+    "made_in_step",
     "may_be_module",
+    "of_array",
+    "of_own_iterator",
     "sized_type",
     "type_of",
     "widens",

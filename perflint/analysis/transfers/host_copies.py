@@ -21,6 +21,7 @@ from perflint.analysis.transfers.moves import (
     names_no_device,
     only_converts,
 )
+from perflint.analysis.transfers.pageable import made_in_step
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import uses_accelerator
@@ -79,7 +80,9 @@ def copy_at(node: ast.Call, ctx: FileFacts) -> Copy | None:
 
 
 def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
-    if not isinstance(node.func, ast.Attribute) or has_unpacking(node) or asks_not_to_block(node):
+    if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
+        return None
+    if asks_not_to_block(node) and made_in_step(node.func.value, ctx) is None:
         return None
     put_off = was_put_off(node, ctx)
     # The arguments are asked first: what is moved may take long to find out.
