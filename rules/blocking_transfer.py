@@ -97,7 +97,7 @@ class BlockingTransfer(Rule):
     - Batches that Lightning, Trainer or accelerate move.
     - Data other than a loader's batch behind a wait of the same step that stays; casts of a batch, and other results
       of operations on the host, behind a read.
-    - Copies with `non_blocking=True` of labels, and of what is small or may be pinned.
+    - Copies with `non_blocking=True` of labels and lengths, and of what is small or may be pinned.
     - Batches of an evaluation whose every step ends by reading its results, other than to collect them.
     - Passes that train nothing and that a program takes once.
     - What a function that answers on the host, with an action or an array, copies at its beginning.

@@ -27,6 +27,8 @@ GIVES_FRAMES = frozenset("decode iter_frames iter_data get_reader VideoReader Vi
 #: What tokenizes a text: worth a worker sample by sample, not where a fast tokenizer does a batch at once.
 TOKENIZES = pattern(r"\w*tokeni[sz]er|tokeni[sz]e\w*|encode_plus|batch_encode_plus|apply_chat_template")
 LABELS = pattern(r"target|label")
+#: Parts of a batch that are a number for each sample as a rule.
+FEW_NUMBERS = pattern(r"target|label|len(?:gth)?s?(?:_|\b)|count|(?:^|_)(?:idx|index|indices|ids?)(?:_|\b)")
 TEXT_ENCODER = pattern(r"tok|bpe|sp(?:_?model|_?processor)?$", re.IGNORECASE)
 #: What data sets are derived from that read everything at once.
 IN_MEMORY = pattern(r"in_?memory", re.IGNORECASE)

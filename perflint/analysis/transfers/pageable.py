@@ -7,7 +7,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.naming.data import LABELS
+from perflint.analysis.naming.data import FEW_NUMBERS
 from perflint.analysis.transfers.own_memory import made_anew
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -23,7 +23,7 @@ _AS_LARGE = frozenset(
     "cat concat concatenate stack hstack vstack dstack clamp clip flip fliplr flipud roll rot90 repeat tile lerp "
     "interpolate normalize pad".split()
 )
-_OF_ARRAYS = frozenset({"torch.from_numpy", "torch.tensor", "torch.Tensor", "torch.FloatTensor"})
+_OF_ARRAYS = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.tensor", "torch.Tensor", "torch.FloatTensor"})
 #: Give the same memory: `from_numpy(points).contiguous()` of a whole array.
 _SAME = tensors.VIEW_METHODS | {"contiguous"}
 
@@ -75,13 +75,12 @@ def _gives_steps(loop: ast.AST, ctx: FileFacts) -> bool:
 
 def _made_in_step(moved: ast.expr, ctx: FileFacts) -> ast.expr | None:
     if of_own_iterator(moved, ctx):
-        return None if LABELS.search(ctx.text(moved)) else moved
+        return None if FEW_NUMBERS.search(ctx.text(moved)) else moved
     made: ast.expr | None = of_array(moved, ctx)
     if made is None and _is_of_loader(moved, ctx):
         computed = made_anew(moved, ctx)
         made = computed if computed is not None and _is_as_large(computed) else None
-    # Labels are numbers as a rule, one for each sample.
-    if made is None or any(LABELS.search(ctx.text(part)) for part in walk(made) if isinstance(part, ast.expr)):
+    if made is None or any(FEW_NUMBERS.search(ctx.text(part)) for part in walk(made) if isinstance(part, ast.expr)):
         return None
     return made
 

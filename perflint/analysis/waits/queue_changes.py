@@ -168,10 +168,10 @@ def _copies_to_device(call: ast.Call, ctx: FileFacts) -> bool:
         return copied_at(call, ctx) is not None
     if callee_name(call) not in MOVES or not isinstance(call.func, ast.Attribute):
         return False
-    if any(item.arg == "non_blocking" for item in call.keywords):
-        return False
     if copy_at(call, ctx) is not None:
         return True
+    if any(item.arg == "non_blocking" for item in call.keywords):
+        return False
     kind = ctx.kind(call.func.value)
     return kind.holds_tensors and kind.place is Place.HOST and ctx.kind(call).place.is_accelerator
 
