@@ -57,7 +57,7 @@ class LoaderWithoutWorkers(Rule):
     Not reported
 
     - Datasets whose items are simple look-ups (for a `TensorDataset`, two workers were 4.5 times slower than none).
-    - Datasets that perflint cannot see, and iterable datasets.
+    - Datasets that perflint cannot see, iterable datasets, and those of a handful of items (`__len__` returns 1).
     - Datasets that receive a device (forked workers cannot use CUDA).
     - Loaders that no training loop iterates, and evaluations that a training runs once.
     - Loaders that each step builds again for one batch (it would start its workers again).

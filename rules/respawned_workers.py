@@ -74,9 +74,9 @@ class RespawnedWorkers(Rule):
 
     Known limitations
 
-    The start-up time is known to matter if workers are spawned, the dataset is tiny (MNIST) or small and used for
-    evaluation (CIFAR), batches are samples of a graph, or one call builds training and evaluation loaders for any
-    dataset. Persistent workers of a validation loader keep their memory during training.
+    The start-up time is known to matter if workers are spawned, the dataset is tiny (MNIST, one picture) or small and
+    used for evaluation (CIFAR), batches are samples of a graph, or one call builds training and evaluation loaders for
+    any dataset. Persistent workers of a validation loader keep their memory during training.
 
     Measured
 

@@ -31,6 +31,11 @@ def most_turns(loop: ast.stmt | ast.comprehension, ctx: FileFacts) -> int | None
     return min((count for count in (_length(loop.iter, ctx, _LINKS), *ends) if count is not None), default=None)
 
 
+def length_of(rows: ast.expr, ctx: FileFacts) -> int | None:
+    """As `most_turns`, of what a loop would go through."""
+    return _length(rows, ctx, _LINKS)
+
+
 def _length(rows: ast.expr, ctx: FileFacts, links: int) -> int | None:
     """How many rows there are at most: `range(10)`, `(a, b)`, `rows[:8]`, the items of a dict that is written out, and
     names of these.

@@ -6,6 +6,7 @@ import ast
 
 from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.few_items import may_have_few_items
 from perflint.analysis.loading.inference_passes import is_inference_pass
 from perflint.analysis.loading.loaders import is_one, option
 from perflint.analysis.loading.passes import runs, use
@@ -26,7 +27,7 @@ def is_short_of_workers(call: ast.Call, ctx: FileFacts) -> bool:
     loops = runs(call, ctx)
     if not any(use(run, ctx) == "train" for run in loops) and not is_inference_pass(call, loops, ctx):
         return False
-    return samples_run(call, ctx, _decodes) and samples_run(call, ctx, _changes)
+    return samples_run(call, ctx, _decodes) and samples_run(call, ctx, _changes) and not may_have_few_items(call, ctx)
 
 
 def _decodes(call: CallFacts, scope: Scope, ctx: FileFacts) -> bool:

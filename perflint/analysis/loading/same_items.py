@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from perflint.analysis.call_graph.given_arguments import given_arguments
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.few_items import is_off_by_default
 from perflint.analysis.loading.loaders import is_plain_loader, option
 from perflint.analysis.loading.sample_cost import datasets_of
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, is_constant
-from perflint.ir.notation import value_of
 from perflint.syntax.bindings import Binding
 from perflint.syntax.walk import walk
 from perflint.torch_model.effects import Effect, of_function
@@ -54,10 +54,10 @@ def _loaders(value: ast.expr, ctx: FileFacts, depth: int) -> Iterator[tuple[ast.
     if given:
         return
     for origin in ctx.inference.origins(value):
-        further = list(_behind(origin, ctx)) if depth and not _is_off(origin, ctx) else []
+        further = list(_behind(origin, ctx)) if depth and not is_off_by_default(origin, ctx) else []
         for item, there in further:
             yield from _loaders(item, there, depth - 1)
-        if not further and not _is_off(origin, ctx):
+        if not further and not is_off_by_default(origin, ctx):
             yield origin, ctx
 
 
@@ -86,13 +86,6 @@ def _handed_back(call: ast.Call, path: tuple[int | str, ...], ctx: FileFacts) ->
             if path and isinstance(value, ast.Tuple) and isinstance(path[0], int) and path[0] < len(value.elts):
                 value = value.elts[path[0]]
             yield value, found[1]
-
-
-def _is_off(node: ast.expr, ctx: FileFacts) -> bool:
-    """Whether a branch is taken only if a user asks for it."""
-    return any(
-        holds and ctx.program.is_off_by_default(value_of(test), ctx.scope(node)) for test, holds in ctx.conditions(node)
-    )
 
 
 def _gives_same(call: ast.expr, ctx: FileFacts) -> bool:

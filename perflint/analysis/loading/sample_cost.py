@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.few_items import may_have_few_items
 from perflint.analysis.loading.glanced import is_glanced_at
 from perflint.analysis.loading.handed_samples import asked_data_sets
 from perflint.analysis.loading.loaders import option
@@ -50,14 +51,15 @@ def work_of_item(dataset: ast.expr, ctx: FileFacts) -> Work:
 
 def needs_workers(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether making a batch is known to be work: for its samples, in the collate function, or while they stream in.
-    Not where a glance at the loader is all.
+    Not where a glance at the loader is all, or a pass is over as soon as it has begun.
     """
     if is_glanced_at(call, ctx):
         return False
     work = dataset_work(call, ctx)
     if work == "iterable":
         return False
-    return work == "work" or _collates(call, ctx) or (work == "unknown" and _comes_lazily(call, ctx))
+    works = work == "work" or _collates(call, ctx) or (work == "unknown" and _comes_lazily(call, ctx))
+    return works and not may_have_few_items(call, ctx)
 
 
 def datasets_of(dataset: ast.expr, ctx: FileFacts) -> list[ast.expr]:

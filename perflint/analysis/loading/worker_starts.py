@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.loading.few_items import has_few_items
 from perflint.analysis.loading.loaders import counted, option, purpose
 from perflint.analysis.loading.passes import Run, is_hook, is_repeated, most_passes, runs, use
 from perflint.analysis.loading.sample_cost import is_small, is_tiny, needs_workers
@@ -55,7 +56,11 @@ def has_short_passes(call: ast.Call, ctx: FileFacts, *, samples: bool = False) -
         return False
     if samples and not asked:
         return True
-    if is_tiny(call, ctx) or (is_small(call, ctx) and any(use(loop, ctx) == "look" for loop in loops)):
+    if (
+        is_tiny(call, ctx)
+        or has_few_items(call, ctx)
+        or (is_small(call, ctx) and any(use(loop, ctx) == "look" for loop in loops))
+    ):
         return True
     if _serves_both(call, ctx):
         return any(loop.again and use(loop, ctx) == "train" for loop in loops)
