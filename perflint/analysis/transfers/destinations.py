@@ -21,10 +21,12 @@ def goes_to_accelerator(node: ast.Call, ctx: FileFacts) -> bool:
     # `x.device` of a tensor whose place is not known, in hot code: as a rule an accelerator.
     given = node.args[0] if node.args else keyword(node, "device")
     if isinstance(given, ast.Attribute) and given.attr == "device":
-        return ctx.kind(given.value).place is not Place.HOST and ctx.heat(node) >= Heat.STEP
+        like = ctx.kind(given.value)
+        is_of_host = like.place is Place.HOST or like.device is Device.CPU_OR_GIVEN
+        return not is_of_host and ctx.heat(node) >= Heat.STEP
     if isinstance(given, ast.Name) and ctx.heat(node) >= Heat.STEP:
         like = ctx.kind(given)
-        if like.place is Place.HOST or like.device is Device.CPU:
+        if like.place is Place.HOST or like.device in (Device.CPU, Device.CPU_OR_GIVEN):
             return False
         if not like.known:
             return not node.args or not TYPE_OR_HOST.search(given.id)

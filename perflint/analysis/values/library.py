@@ -146,11 +146,11 @@ def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
         if name in tensors.SPARSE_CONSTRUCTORS and not arguments.has("device"):
             given = [kind for kind in arguments.kinds() if kind.holds_tensors or not kind.known]
             place, device = same_place(given) if given else (place, device)  # where the values are
-        if name in ("torch.as_tensor", "torch.asarray") and not arguments.has("device"):
+        if name in ("torch.tensor", "torch.as_tensor", "torch.asarray") and not arguments.has("device"):
             source = arguments.at(0)
             if source is not None and source.tag is Tag.TENSOR:
-                place, device = source.place, source.device
-                made = source.origin or made  # it is the tensor that it was
+                place, device = source.place, source.device  # a copy is where the tensor is
+                made = made if name == "torch.tensor" else source.origin or made  # it is the tensor that it was
         return tensor(
             place,
             device=device,

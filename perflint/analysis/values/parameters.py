@@ -273,7 +273,10 @@ class Parameters:
         if not isinstance(value, ast.Constant) or value.value is None:
             return UNKNOWN
         kind = self.inference.eval(value, None)
-        if kind.device is not None:
+        if kind.device is Device.CPU and not self._is_given(function, name):
+            # `device="cpu"`, where no call of the project says another one: the host, unless somebody else does.
+            kind = kind.but(device=Device.CPU_OR_GIVEN)
+        elif kind.device is not None:
             # `device="cuda"` may be called with another one.
             kind = kind.but(device=Device.MAYBE)
         return kind.at_most(Confidence.MEDIUM)
@@ -287,21 +290,29 @@ class Parameters:
         place = names.index(name) if name in names else len(names)
         return len(facts.args) <= place and not any(key in ("", name) for key, _ in facts.keywords)
 
+    def _is_given(self, function: FunctionNode, name: str) -> bool:
+        """Whether some call may give a parameter, as far as the project's own calls tell."""
+        scope = Scope(self.inference.path, self.inference.tree.qualname(function))
+        edges = self.inference.program.callers(scope) if self._is_surveyed(scope) else ()
+        return any(not edge.stands_in and not self._leaves_out(edge, function, name) for edge in edges)
+
     def _never_given(self, function: FunctionNode, name: str) -> Kind:
-        """A device that no caller says is the one that stands there: `def noise(shape, device="cpu")`."""
+        """A device that a call does not say is the one that stands there: `def noise(shape, device="cpu")`."""
         value = default_of(function, name)
-        kind = self.inference.eval(value, None) if isinstance(value, ast.Constant) and name == "device" else UNKNOWN
+        kind = self.inference.eval(value, None) if isinstance(value, ast.Constant) else UNKNOWN
         return kind.at_most(Confidence.MEDIUM) if kind.device is not None else UNKNOWN
 
     # Callers.
 
+    def _is_surveyed(self, scope: Scope) -> bool:
+        summary = self.inference.program.summaries.get(scope.path)
+        return summary is not None and scope.function in summary.functions
+
     def _passed(self, function: FunctionNode, name: str) -> Kind:
         """What the project's own callers pass. Callers that cannot be followed leave the place unknown."""
         inference = self.inference
-        if inference.path not in inference.program.summaries:
-            return UNKNOWN
         scope = Scope(inference.path, inference.tree.qualname(function))
-        if scope.function not in inference.program.summaries[inference.path].functions:
+        if not self._is_surveyed(scope):
             return UNKNOWN
         callers = inference.program.callers(scope)
         edges = [edge for edge in callers if not edge.stands_in]
@@ -337,7 +348,7 @@ class Parameters:
             return UNKNOWN
         if len(given) < len(kinds):
             # Who does not say which device takes the one by default.
-            left_out = self._default(function, name)
+            left_out = self._never_given(function, name)
             known += [left_out] if left_out.device is not None else []
             given += [left_out] if left_out.device is not None else []
         found = join(known)

@@ -174,6 +174,8 @@ def make_device(arguments: Arguments) -> Kind:
 
 def device_attribute(kind: Kind) -> Kind:
     """`.device` of a tensor, or of a structure of them."""
+    if kind.device is Device.CPU_OR_GIVEN:
+        return Kind(Tag.DEVICE, device=kind.device, certainty=kind.certainty)
     found = {
         Place.HOST: Device.CPU,
         Place.DEVICE: kind.device or Device.CUDA,
