@@ -171,6 +171,8 @@ class AllocThenTransfer(Rule):
         data = copied_data(node, ctx)
         if data is None or PICTURES_FILE.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
             return
+        if is_empty_case(node, ctx):
+            return
         draw, dtype = drawn_by(data, ctx), dtype_of(node, ctx)
         if draw:
             advice = f"Draw it on the device: `{draw}(..., dtype={dtype}, device=...)`."

@@ -170,14 +170,30 @@ def _is_used(owner: ast.ClassDef, ctx: FileFacts) -> bool:
 
 def is_empty_case(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether `node` only runs where there is nothing: `if len(losses) == 0`, or the else of `if found.size(0) > 0`."""
-    return any(_compares_count(test, ast.Eq if holds else (ast.Gt, ast.NotEq)) for test, holds in ctx.conditions(node))
+    found = ctx.conditions(node)
+    return any(_compares_count(test, ast.Eq if holds else (ast.Gt, ast.NotEq), ctx) for test, holds in found)
 
 
-def _compares_count(test: ast.expr, operators: type[ast.cmpop] | tuple[type[ast.cmpop], ...]) -> bool:
+def _compares_count(test: ast.expr, operators: type[ast.cmpop] | tuple[type[ast.cmpop], ...], ctx: FileFacts) -> bool:
     """Whether a test holds a count against 0 by one of `operators`."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], operators):
         return False
-    return is_constant(test.comparators[0], 0) and _is_count(test.left)
+    return is_constant(test.comparators[0], 0) and (_is_count(test.left) or _is_of_mask(test.left, ctx))
+
+
+def _is_of_mask(value: ast.expr, ctx: FileFacts) -> bool:
+    """How many a mask selects: `mask.sum()`, `torch.sum(mask).float()`, also by name."""
+    found = ctx.inference.origins(value)
+    return bool(found) and all(_counts_mask(item, ctx) for item in found)
+
+
+def _counts_mask(value: ast.expr, ctx: FileFacts) -> bool:
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    if value.func.attr in tensors.CAST_METHODS | {"item"}:
+        return _counts_mask(value.func.value, ctx)
+    counted = value.args[0] if ctx.is_call_of(value, "torch.sum") and value.args else value.func.value
+    return value.func.attr in ("sum", "count_nonzero") and ctx.kind(counted).is_mask
 
 
 def _is_count(value: ast.expr) -> bool:
