@@ -27,6 +27,8 @@ _KEYED = (Tag.TENSOR, Tag.INSTANCE, Tag.UNKNOWN)
 _FILLS_LIST = frozenset({"append", "extend", "insert"})
 _MOST_APPENDS = 4
 _DICTS = ("dict", "OrderedDict", "collections.OrderedDict")
+#: What holds a number under each key that nothing is stored under: it stands in until one is computed.
+_OF_NUMBERS = ("defaultdict", "collections.defaultdict")
 
 
 class Filling:
@@ -193,5 +195,7 @@ def is_placeholder(definition: Definition) -> bool:
 def is_empty_dict(definition: Definition) -> bool:
     value = definition.value
     if isinstance(value, ast.Call):
-        return key_of(value.func) in _DICTS and not value.args and not value.keywords and not definition.path
+        begins = value.args and key_of(value.func) in _OF_NUMBERS and key_of(value.args[0]) in ("float", "int")
+        is_made = begins or (key_of(value.func) in _DICTS and not value.args)
+        return bool(is_made) and not value.keywords and not definition.path
     return isinstance(value, ast.Dict) and not value.keys and not definition.path
