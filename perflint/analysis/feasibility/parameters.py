@@ -11,6 +11,7 @@ from perflint.analysis.call_graph.callbacks import AUTOGRAD
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.handing import place_of_rest
 from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.called_parts import CalledParts
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.decorated import hands_on
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
@@ -60,6 +61,7 @@ class Passing:
         self._graph = graph
         self._roots = roots
         self._library = roots.library
+        self._parts = CalledParts(resolver, graph)
         self._callers: dict[Scope, list[Edge]] = {}
         self._decorated: dict[Scope, bool] = {}
         #: By keyword, the calls that pass it to what has no name of its own.
@@ -157,6 +159,15 @@ class Passing:
         # Calls of a tensor's methods are not recorded, some of them only where they pass something.
         unrecorded = PLAIN_METHODS if any(param.default is None for param in own_parameters(facts)) else MAYBE_DULL
         return facts.name in unrecorded
+
+    def may_be_given(self, scope: Scope, facts: FunctionFacts, name: str) -> bool:
+        """Whether a call of a part of something, which may be an object of the class, gives its `forward` an argument:
+        what is given is not told by that, but that it is.
+        """
+        params = own_parameters(facts)
+        place = place_of(facts, name) if facts.name in _CALLED and facts.in_class else None
+        required = sum(param.default is None for param in params)
+        return place is not None and self._parts.may_give(scope, facts, required, place, len(params))
 
     def _has_no_sure_call(self, scope: Scope) -> bool:
         """Whether nothing but guesses, and a function itself, call it."""

@@ -262,6 +262,7 @@ class Values:
             return TOP
         made, leaves_out = self.configs.constructed(facts, param.name.lstrip("="))
         found = self._default(param, scope, facts, world) if leaves_out or not made else BOTTOM
+        found |= SOMETHING if found == of(None) and self.passing.may_be_given(scope, facts, param.name) else BOTTOM
         return switched(joined([found, *(TOP if value is None else self.of(value, scope, world) for value in made)]))
 
     # Attributes.
