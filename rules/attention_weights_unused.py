@@ -73,10 +73,12 @@ class AttentionWeightsUnused(Rule):
 
     code, name = "TPL610", "attention-weights-unused"
     impact = Impact.MEDIUM
-    listens = (Nodes(ast.Assign, ast.Subscript, mentioning=("MultiheadAttention",)),)
+    listens = (Nodes(ast.Assign, ast.Subscript),)
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        if not ctx.program.mentions(("MultiheadAttention",)):
+            return
         call = first_taken(node) if isinstance(node, ast.Subscript) else only_first_used(node, ctx)
         if call is None or not _is_attention(call.func, ctx) or not _asks_for_weights(call):
             return

@@ -93,10 +93,8 @@ def _is_int(attribute: str, node: ast.AST, ctx: Context) -> bool:
     cls = ctx.tree.class_of(node)
     if cls is None:
         return False
-    for ref in ctx.program.resolver.mro(Ref(CLASS, ctx.path, ctx.tree.qualname(cls))):
-        if ref.kind != CLASS or not ref.path:
-            continue
-        values = ctx.program.summaries[ref.path].classes[ref.name].attributes.get(attribute, ())
+    for ref, name in ctx.program.whole.setters_of(Ref(CLASS, ctx.path, ctx.tree.qualname(cls)), attribute):
+        values = ctx.program.summaries[ref.path].classes[ref.name].attributes.get(name, ())
         starts = [value for value, _ in values if isinstance(value, tuple) and value[0] == "const"]
         if starts:
             return all(value[1] == "int" for value in starts)

@@ -16,6 +16,7 @@ from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.evidence import last_name
 from perflint.analysis.gradients.parameter_counts import ParameterCounts
 from perflint.analysis.gradients.processes import process_groups, reduces_on_gpus
+from perflint.analysis.names.holders import Holder, Holders
 from perflint.analysis.names.module_writes import ModuleWrites
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.finding import Heat
@@ -285,6 +286,18 @@ class Whole:
             for other, summary in self._program.summaries.items()
             if other != path and self._program.mentions((name,), (other,))
         )
+
+    def setters_of(self, cls: Ref, attribute: str) -> tuple[Holder, ...]:
+        """The classes that set an attribute of the objects of a class, nearest first, with its name there."""
+        return self._holders.setters_of(cls, attribute)
+
+    def readers_of(self, cls: Ref, attribute: str) -> tuple[Holder, ...]:
+        """The classes whose methods may read an attribute that a class sets, once for each name they read it by."""
+        return self._holders.readers_of(cls, attribute)
+
+    @cached_property
+    def _holders(self) -> Holders:
+        return Holders(self._program.summaries, self._program.resolver.hierarchy)
 
     def is_hooked(self, attribute: str) -> bool:
         """Whether a forward hook is registered on what goes by that name: `block.attention.register_forward_hook`."""

@@ -17,6 +17,7 @@ from perflint.analysis.feasibility.at_nodes import is_in_training, is_unreached
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.frequency.routes import function_of
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Refs, Scope
+from perflint.analysis.own_attributes import reads_of, values_of
 from perflint.analysis.phases.own_training import beside_own_training
 from perflint.analysis.phases.phase import Phase, PhaseOf
 from perflint.analysis.program import Program
@@ -173,11 +174,13 @@ __all__ = [
     "pattern",
     "precision",
     "randomness",
+    "reads_of",
     "sample_work",
     "statements",
     "tensors",
     "trackers",
     "transfer",
+    "values_of",
     "versions",
     "walk",
     "ways_in",

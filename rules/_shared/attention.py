@@ -17,6 +17,8 @@ from perflint.api import (
     last_name,
     of_tensor,
     pattern,
+    reads_of,
+    values_of,
     walk,
 )
 
@@ -64,21 +66,21 @@ class _Scores:
 
 
 def softmax_calls(node: ast.Call, ctx: Context) -> Iterator[ast.Call]:
-    """The calls of `self.attend` of a class that keeps `nn.Softmax(dim=-1)` under that name; what is made of `node` at
-    once, if it makes a layer that is called there; `node` itself if it is a call of a softmax.
+    """The calls in this file of `self.attend`, where a class keeps `nn.Softmax(dim=-1)` under that name; what is made
+    of `node` at once, if it makes a layer that is called there; `node` itself if it is a call of a softmax.
     """
-    statement, cls = ctx.tree.parent(node), ctx.tree.class_of(node)
+    statement = ctx.tree.parent(node)
     if isinstance(statement, ast.Call) and statement.func is node:
         yield statement  # `nn.Softmax(dim=-1)(scores)`
         return
     kept = statement.targets[0] if isinstance(statement, ast.Assign) else None
-    if callee_name(node) != "Softmax" or not isinstance(kept, ast.Attribute) or cls is None:
+    if callee_name(node) != "Softmax" or not isinstance(kept, ast.Attribute) or ctx.tree.class_of(node) is None:
         yield node
         return
-    for part in ctx.tree.naming((kept.attr,), cls):
-        for call in ctx.tree.own(part):
-            if isinstance(call, ast.Call) and ctx.text(call.func) == ctx.text(kept):
-                yield call
+    for read, there in reads_of(kept, ctx):
+        call = there.tree.parent(read)
+        if there.path == ctx.path and isinstance(call, ast.Call) and call.func is read:
+            yield call
 
 
 def written_out(softmax: ast.Call, ctx: Context) -> Attention | None:
@@ -144,19 +146,10 @@ def _dimension(dim: ast.expr | None) -> int:
 
 
 def _dimensions_of_module(func: ast.Attribute, ctx: Context) -> Iterator[ast.expr | None]:
-    """The dimensions of the `nn.Softmax` that `self.softmax` is given wherever the file sets it."""
-    for value in _attribute_values(func.attr, ctx):
+    """The dimensions of the `nn.Softmax` that `self.softmax` is given wherever its classes set it."""
+    for value, _ in values_of(func, ctx):
         is_softmax = isinstance(value, ast.Call) and callee_name(value) == "Softmax"
         yield argument(value, 0, "dim") if is_softmax and isinstance(value, ast.Call) else None
-
-
-def _attribute_values(name: str, ctx: Context) -> Iterator[ast.expr]:
-    """What `self.name` is given in this file."""
-    for node in ctx.tree.naming((name,), ctx.tree.module):
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(isinstance(target, ast.Attribute) and target.attr == name for target in targets):
-                yield node.value
 
 
 # Back to the product of queries and keys.
@@ -319,10 +312,10 @@ def is_scale(node: ast.expr, ctx: Context, depth: int = 3) -> bool:
         return True
     name = last_name(node)
     if isinstance(node, ast.Attribute):
-        given = list(_attribute_values(name, ctx))
-        if any("Parameter" in ctx.text(value) or "Embedding" in ctx.text(value) for value in given):
+        given = [there.text(value) for value, there in values_of(node, ctx) if value is not None]
+        if any("Parameter" in text or "Embedding" in text for text in given):
             return False
-        return name in attention.SCALES or any(_SQRT.search(ctx.text(value)) for value in given)
+        return name in attention.SCALES or any(_SQRT.search(text) for text in given)
     if isinstance(node, ast.Name) and depth:
         made = [item.value for item in ctx.inference.flow.definitions(node) if item.value is not None]
         return name in attention.SCALES or any(is_scale(value, ctx, depth - 1) for value in made)

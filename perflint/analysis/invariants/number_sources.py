@@ -12,6 +12,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.phases import SETS_UP
+from perflint.analysis.own_attributes import stores_of
 from perflint.analysis.transfers.moves import names_no_device, only_converts
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -381,11 +382,8 @@ def joined(origins: Iterable[Origin]) -> Origin:
 
 def is_kept(node: ast.expr, ctx: FileFacts) -> bool:
     """Whether `self.x` is bound where an object is set up and nowhere else: the same for its life."""
-    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"):
-        return False
-    around = ctx.tree.class_of(node)
-    stores = ctx.inference.classes.attributes.stores(around, node.attr) if around is not None else ()
-    return bool(stores) and all(SETS_UP.match(_function_name(item.node, ctx)) for item in stores)
+    stores = stores_of(node, ctx)
+    return bool(stores) and all(SETS_UP.match(_function_name(item.node, there)) for item, there in stores)
 
 
 def _is_of_library(base: ast.expr, ctx: FileFacts) -> bool:

@@ -9,6 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.phases import SETS_UP
 from perflint.analysis.naming.values import SETTINGS
+from perflint.analysis.own_attributes import stores_of
 from perflint.analysis.values.kind import Tag
 from perflint.ir.notation import is_text, last_name
 
@@ -65,7 +66,7 @@ def _is_fixed_attribute(node: ast.Attribute, ctx: FileFacts) -> bool:
     if not isinstance(root, ast.Name):
         return False
     if SETTINGS.match(last_name(base)):
-        return not _is_stored(node, ctx)
+        return not _is_stored(node.attr, ctx)
     return root.id == "self" and base is root and is_set_up_once(node, ctx)
 
 
@@ -73,24 +74,21 @@ def _may_be_numbers(node: ast.expr, ctx: FileFacts) -> bool:
     return ctx.kind(node).tag in (Tag.NUMBER, Tag.SEQUENCE, Tag.UNKNOWN)
 
 
-def _is_stored(node: ast.Attribute, ctx: FileFacts) -> bool:
+def _is_stored(name: str, ctx: FileFacts) -> bool:
     """Whether this file stores to an attribute of this name outside of a constructor."""
-    return any(not SETS_UP.match(_owner(store, ctx)) for store in _stores(node.attr, ctx.tree.module, ctx))
+    return any(not SETS_UP.match(_owner(store, ctx)) for store in _stores(name, ctx))
 
 
 def is_set_up_once(node: ast.Attribute, ctx: FileFacts) -> bool:
-    """Whether the constructor of the class around binds `self.name`, and nothing else does."""
-    around = ctx.tree.class_of(node)
-    if around is None:
-        return False
-    stores = _stores(node.attr, around, ctx)
-    return bool(stores) and not _is_stored(node, ctx)
+    """Whether the constructor of the class around, or of a related one, binds `self.name`, and nothing else does."""
+    stores = stores_of(node, ctx)
+    return bool(stores) and not any(_is_stored(item.name.rpartition(".")[2], there) for item, there in stores)
 
 
-def _stores(name: str, region: ast.stmt | ast.Module, ctx: FileFacts) -> list[ast.Attribute]:
+def _stores(name: str, ctx: FileFacts) -> list[ast.Attribute]:
     return [
         part
-        for statement in ctx.tree.naming((name,), region)
+        for statement in ctx.tree.naming((name,), ctx.tree.module)
         for part in ctx.tree.own(statement)
         if isinstance(part, ast.Attribute) and part.attr == name and not isinstance(part.ctx, ast.Load)
     ]

@@ -223,6 +223,8 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "option_defaults": (_plain, _plain),
     "turns_off": (_plain,),
     "is_installed": (_plain,),
+    "setters_of": (_ref, _plain),
+    "readers_of": (_ref, _plain),
 }
 _OTHERS: dict[str, Callable[..., object]] = {
     "heats": _heats,

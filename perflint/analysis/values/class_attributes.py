@@ -104,6 +104,10 @@ class ClassAttributes:
         """The stores to `self.name` in a class of this file."""
         return tuple(self._stores.of(node, name))
 
+    def buffers(self, node: ast.ClassDef) -> dict[str, ast.expr | None]:
+        """The first values of the buffers and parameters that a class of this file registers, by name."""
+        return self._stores.buffers_of(node)
+
     def item_stores(self, node: ast.Subscript, key: str) -> tuple[Definition, ...]:
         """`self.drawn["order"]`: what the methods of the class around, and of its bases here, put there by that key."""
         held, around = node.value, self._inference.tree.class_of(node)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.own_attributes import is_own, reads_of, values_of
 from perflint.ir.calls import callee_name
-from perflint.syntax.walk import walk
 from perflint.torch_model import modules
 
 
@@ -42,56 +42,38 @@ def _is_norm(node: ast.Call, ctx: FileFacts) -> bool:
 def next_in_forward(node: ast.Call, ctx: FileFacts) -> ast.Call | None:
     """The normalisation that `self.norm(self.conv(x))` calls, where nothing else calls or reads the convolution."""
     statement = ctx.tree.parent(node)
-    owner = next((outer for outer in ctx.tree.ancestors(node) if isinstance(outer, ast.ClassDef)), None)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or owner is None:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not is_own(statement.targets[0]):
         return None
-    target = statement.targets[0]
-    if not isinstance(target, ast.Attribute) or ctx.text(target.value) != "self":
+    uses = list(reads_of(statement.targets[0], ctx))
+    if len(uses) != 1:
         return None
-    uses = [part for part in walk(owner) if _is_own(part, target.attr) and part is not target]
-    call = ctx.tree.parent(uses[0]) if len(uses) == 1 else None
-    if not isinstance(call, ast.Call) or call.func is not uses[0]:
+    use, there = uses[0]
+    call = there.tree.parent(use)
+    if not isinstance(call, ast.Call) or call.func is not use:
         return None
-    norm = _wrapped_by(call, ctx) or _normed_next(call, ctx)
-    return _made_once(norm, owner, ctx) if norm is not None else None
+    norm = _wrapped_by(call, there) or _normed_next(call, there)
+    return _made_once(norm, there, ctx) if norm is not None else None
 
 
-def _is_own(node: ast.AST, name: str) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    )
-
-
-def _wrapped_by(call: ast.Call, ctx: FileFacts) -> str | None:
-    """`norm` of `self.norm(self.conv(x))`."""
+def _wrapped_by(call: ast.Call, ctx: FileFacts) -> ast.Attribute | None:
+    """`self.norm` of `self.norm(self.conv(x))`."""
     outer = ctx.tree.parent(call)
-    if isinstance(outer, ast.Call) and outer.args == [call] and isinstance(outer.func, ast.Attribute):
-        return outer.func.attr if _is_own(outer.func, outer.func.attr) else None
-    return None
+    return outer.func if isinstance(outer, ast.Call) and outer.args == [call] and is_own(outer.func) else None
 
 
-def _normed_next(call: ast.Call, ctx: FileFacts) -> str | None:
-    """`norm` of `x = self.conv(x)` whose only use is `self.norm(x)`."""
+def _normed_next(call: ast.Call, ctx: FileFacts) -> ast.Attribute | None:
+    """`self.norm` of `x = self.conv(x)` whose only use is `self.norm(x)`."""
     statement = ctx.tree.parent(call)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return None
     definition = ctx.inference.flow.definition_at(statement.targets[0])
     uses = ctx.inference.flow.uses_of(definition) if definition is not None else []
     outer = ctx.tree.parent(uses[0]) if len(uses) == 1 else None
-    if isinstance(outer, ast.Call) and outer.args == [uses[0]] and isinstance(outer.func, ast.Attribute):
-        return outer.func.attr if _is_own(outer.func, outer.func.attr) else None
-    return None
+    return outer.func if isinstance(outer, ast.Call) and outer.args == [uses[0]] and is_own(outer.func) else None
 
 
-def _made_once(name: str, owner: ast.ClassDef, ctx: FileFacts) -> ast.Call | None:
-    """The normalisation that `self.name` is, where the class sets it once."""
-    made = [
-        part.value
-        for part in walk(owner)
-        if isinstance(part, ast.Assign) and any(_is_own(target, name) for target in part.targets)
-    ]
-    only = made[0] if len(made) == 1 else None
-    return only if isinstance(only, ast.Call) and _is_norm(only, ctx) else None
+def _made_once(norm: ast.Attribute, where: FileFacts, ctx: FileFacts) -> ast.Call | None:
+    """The normalisation that `self.norm` is, where it is set once, in the file of `ctx`."""
+    made = values_of(norm, where)
+    only, there = made[0] if len(made) == 1 else (None, where)
+    return only if isinstance(only, ast.Call) and there.path == ctx.path and _is_norm(only, there) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.analysis.names.refs import EXTERNAL_INSTANCE, INSTANCE, Refs, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.program import Program
 from perflint.ir.summary import Value
 from perflint.torch_model import tensors
@@ -108,7 +108,7 @@ def _makings(layer: str, scope: Scope, program: Program) -> Iterator[tuple[Value
     if layer in facts.binds:
         yield from ((value, scope) for value in facts.binds[layer])
     elif layer.startswith("self.") and facts.in_class:
-        classes = program.summaries[scope.path].classes
-        attribute = layer.removeprefix("self.")
-        for value, where in classes[facts.in_class].attributes.get(attribute, ()):
-            yield value, Scope(scope.path, where)
+        holders = program.whole.setters_of(Ref(CLASS, scope.path, facts.in_class), layer.removeprefix("self."))
+        for cls, attribute in holders:
+            for value, where in program.summaries[cls.path].classes[cls.name].attributes.get(attribute, ()):
+                yield value, Scope(cls.path, where)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.elsewhere import definition_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
+from perflint.analysis.own_attributes import stores_of
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Hop
@@ -158,13 +159,8 @@ def _returned(
 
 def _is_over_vocabulary(head: _Head) -> bool:
     """Whether a layer has thousands of outputs, or as many as the function that makes it gives an embedding of rows."""
-    cls, func, there = head.there.tree.class_of(head.call), head.call.func, head.there
-    if cls is None or not isinstance(func, ast.Attribute):
-        return False
-    made = [
-        item for item in there.inference.classes.attributes.stores(cls, func.attr) if isinstance(item.value, ast.Call)
-    ]
-    for item in made:
+    made = [(item, there) for item, there in stores_of(head.call.func, head.there) if isinstance(item.value, ast.Call)]
+    for item, there in made:
         width = argument(item.value, 1, "out_features")  # type: ignore[arg-type]
         function = there.tree.function_of(item.node)
         if width is None or function is None:

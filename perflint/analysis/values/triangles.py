@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.own_attributes import values_of
 from perflint.ir.calls import argument, callee_name, is_constant
 
 #: Each with the diagonal that makes it causal.
@@ -22,7 +23,7 @@ def is_triangle(node: ast.expr, ctx: FileFacts, depth: int = 6) -> bool:
         return False
     if isinstance(node, (ast.Name, ast.Attribute)):
         values = _values(node, ctx)
-        return bool(values) and all(is_triangle(value, ctx, depth - 1) for value in values)
+        return bool(values) and all(is_triangle(value, there, depth - 1) for value, there in values)
     if isinstance(node, ast.Subscript):
         return is_triangle(node.value, ctx, depth - 1)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
@@ -50,27 +51,11 @@ def _receiver(node: ast.Call) -> ast.expr | None:
     return node.func.value if isinstance(node.func, ast.Attribute) else None
 
 
-def _values(node: ast.Name | ast.Attribute, ctx: FileFacts) -> list[ast.expr]:
-    """What a name or a buffer holds, [] where that is not all plain to see."""
+def _values(node: ast.Name | ast.Attribute, ctx: FileFacts) -> list[tuple[ast.expr, FileFacts]]:
+    """What a name, an attribute or a buffer of the object holds, [] where that is not all plain to see."""
     if isinstance(node, ast.Attribute):
-        return _buffer(node, ctx)
-    made = ctx.inference.flow.definitions(node)
-    values = [item.value for item in made if item.value is not None and not item.path]
+        made = values_of(node, ctx)
+    else:
+        made = [(None if item.path else item.value, ctx) for item in ctx.inference.flow.definitions(node)]
+    values = [(value, there) for value, there in made if value is not None]
     return values if len(values) == len(made) else []
-
-
-def _buffer(node: ast.Attribute, ctx: FileFacts) -> list[ast.expr]:
-    """What `self.mask` is given in the class around: by an assignment or by `register_buffer`."""
-    around = ctx.tree.class_of(node)
-    if around is None or not (isinstance(node.value, ast.Name) and node.value.id == "self"):
-        return []
-    found: list[ast.expr] = []
-    for part in ast.walk(around):
-        if isinstance(part, ast.Call) and callee_name(part) == "register_buffer" and len(part.args) > 1:
-            if is_constant(part.args[0], node.attr):
-                found.append(part.args[1])
-        elif isinstance(part, ast.Assign):
-            for target in part.targets:
-                if isinstance(target, ast.Attribute) and ast.dump(target.value) == ast.dump(node.value):
-                    found += [part.value] if target.attr == node.attr else []
-    return found

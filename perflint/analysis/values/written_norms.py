@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.own_attributes import values_of
 from perflint.analysis.values.written_roots import Root, operand, root_of, scaled_by, uses_of
 from perflint.ir.calls import argument, is_constant, keyword
 
@@ -133,12 +134,11 @@ def _is_by_width(node: ast.BinOp, ctx: FileFacts) -> bool:
     """Whether a norm is brought to the width of what it measures: `* width ** -0.5`, `/ math.sqrt(width)`, also where
     the class keeps that number.
     """
-    values: list[ast.expr | None] = [node.right]
+    values: list[tuple[ast.expr | None, FileFacts]] = [(node.right, ctx)]
     if isinstance(node.right, (ast.Attribute, ast.Name)):
-        values = [item.value for item in ctx.inference.flow.definitions_of(node.right)[0]]
-        if not values and isinstance(node.right, ast.Attribute) and (cls := ctx.tree.class_of(node)) is not None:
-            values = [item.value for item in ctx.inference.classes.attributes.stores(cls, node.right.attr)]
-    roots = [root_of(value, ctx) if value is not None else None for value in values]
+        values = [(item.value, ctx) for item in ctx.inference.flow.definitions_of(node.right)[0]]
+        values = values or values_of(node.right, ctx)
+    roots = [root_of(value, there) if value is not None else None for value, there in values]
     divides = isinstance(node.op, ast.Div)
     return bool(roots) and all(root is not None and root.divides == divides for root in roots)
 
@@ -244,8 +244,8 @@ def _is_of_pictures(root: Root, ctx: FileFacts) -> bool:
 
 def _is_of_series(root: Root, ctx: FileFacts) -> bool:
     """Whether what is normalized has three dimensions, as a parameter of its class says that it is scaled by."""
-    cls, function = ctx.tree.class_of(root.node), ctx.tree.function_of(root.node)
-    if cls is None or function is None:
+    function = ctx.tree.function_of(root.node)
+    if function is None:
         return False
     factors = (
         factor
@@ -254,7 +254,7 @@ def _is_of_series(root: Root, ctx: FileFacts) -> bool:
         for factor in (part.left, part.right)
         if isinstance(factor, ast.Attribute)
     )
-    made = [item.value for one in factors for item in ctx.inference.classes.attributes.stores(cls, one.attr)]
+    made = (value for one in factors for value, _ in values_of(one, ctx))
     return any(value is not None and _sizes(value) == len(OF_SERIES) + 1 for value in made)
 
 
