@@ -61,12 +61,9 @@ class RnnCellInLoop(Rule):
     listens = (Loops(),)
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
-        if (
-            not isinstance(node, ast.For)
-            or not ctx.program.mentions(_CELLS)
-            or turns_few_times(node, ctx, _FEW)
-            or _stops_early(node)
-        ):
+        if not isinstance(node, ast.For) or not ctx.program.mentions(_CELLS):
+            return
+        if turns_few_times(node, ctx, _FEW) or _stops_early(node):
             return
         for statement in node.body:
             call = statement.value if isinstance(statement, ast.Assign) else None

@@ -295,6 +295,10 @@ class Whole:
         """The classes whose methods may read an attribute that a class sets, once for each name they read it by."""
         return self._holders.readers_of(cls, attribute)
 
+    def setters_below(self, cls: Ref, attribute: str) -> tuple[Ref, ...]:
+        """The classes that derive from a class and set an attribute of their objects."""
+        return self._holders.setters_below(cls, attribute)
+
     @cached_property
     def _holders(self) -> Holders:
         return Holders(self._program.summaries, self._program.resolver.hierarchy)

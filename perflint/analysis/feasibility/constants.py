@@ -136,6 +136,7 @@ class Constants:
 
     def _of_class(self, cls: Ref, name: str, depth: int) -> tuple[Value, ...] | None:
         """What an attribute of a class is given, where that is all there is."""
+        name = self._resolver.hierarchy.stored_as(cls, name)
         for owner in self._resolver.mro(cls):
             facts = self._resolver.hierarchy.facts(owner)
             if facts is not None and name in facts.attributes:

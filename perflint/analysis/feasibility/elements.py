@@ -62,7 +62,10 @@ class Elements:
         return None
 
     def _of_name(self, dotted: str, scope: Scope, deepest: int) -> Given:
-        is_filled = dotted.rpartition(".")[2] in self._filled
+        cls, name = self._resolver.nesting.enclosing_class(scope), dotted.rpartition(".")[2]
+        is_filled = name in self._filled or (
+            bool(cls.name) and self._resolver.hierarchy.stored_as(cls, name) in self._filled
+        )
         given = self._kept(dotted, scope) if "." in dotted else self._named(dotted, scope)
         found: list[tuple[Value, Scope]] = []
         for value, where in given or ():
@@ -79,6 +82,7 @@ class Elements:
         if base != "self" or not cls.name:
             return None
         found: list[tuple[Value, Scope]] = []
+        name = self._resolver.hierarchy.stored_as(cls, name)
         for owner in (*self._resolver.mro(cls), *self._resolver.hierarchy.below(cls)):
             facts = self._resolver.hierarchy.facts(owner)
             if facts is not None:

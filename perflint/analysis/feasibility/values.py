@@ -332,9 +332,8 @@ class Values:
         return self._fixpoint.ask(("attribute", cls, name, world), lambda: self._of_class(cls, name, world))
 
     def _of_class(self, cls: Ref, name: str, world: World) -> Possible:
-        hierarchy = self.resolver.hierarchy
-        found = BOTTOM
-        declared = given = False
+        hierarchy, found = self.resolver.hierarchy, BOTTOM
+        declared, given, name = False, False, hierarchy.stored_as(cls, name)
         for owner in (*self.resolver.mro(cls), *hierarchy.below(cls)):
             facts = hierarchy.facts(owner)
             if facts is None:

@@ -63,6 +63,7 @@ class Homes:
 
     def _of_attribute(self, cls: Ref, name: str) -> Container:
         """An attribute belongs to the first class that gives it a value."""
+        name = self._hierarchy.stored_as(cls, name)
         for base in self._hierarchy.mro(cls):
             facts = self._hierarchy.facts(base)
             if facts is not None and name in facts.attributes:

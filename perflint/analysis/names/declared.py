@@ -30,6 +30,15 @@ def is_property(facts: FunctionFacts) -> bool:
     )
 
 
+def handed_back(facts: FunctionFacts) -> str:
+    """The attribute that a property does nothing but return; empty for what is none."""
+    if len(facts.returns) != 1 or not facts.params or facts.calls or not is_property(facts):
+        return ""
+    value = facts.returns[0]
+    owner, _, name = value.rpartition(".") if isinstance(value, str) else ("", "", "")
+    return name if owner == facts.params[0].name and name != facts.name else ""
+
+
 def is_cached(facts: FunctionFacts) -> bool:
     """Whether a decorator keeps what the function returns, so that calling it again runs nothing."""
     return any(map(_is_cache, facts.decorators))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
+from perflint.analysis.names.declared import handed_back
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, Ref, Refs, Scope
 from perflint.ir.summary import MODULE, ClassFacts, Summary, Value, record
 from perflint.torch_model import modules
+
+#: Properties that return properties.
+_LONGEST = 4
 
 
 class Hierarchy:
@@ -27,6 +32,35 @@ class Hierarchy:
                 if qualname in self._summaries[path].functions:
                     return record(Ref, (FUNCTION, path, qualname))
         return None
+
+    def stored_as(self, cls: Ref, name: str) -> str:
+        """What an attribute is called where it is set: another name, where a property only returns it."""
+        for _ in range(_LONGEST):
+            by_class = self._handed_back.get(name)
+            if by_class is None:
+                break
+            owner = next((base for base in self.mro(cls) if self._defines(base, name)), None)
+            if owner is None:
+                owner = next((child for child in by_class if cls in self.mro(child)), None)
+            if owner is None or owner not in by_class:
+                break
+            name = by_class[owner]
+        return name
+
+    @cached_property
+    def _handed_back(self) -> Mapping[str, Mapping[Ref, str]]:
+        """By name and class, what the properties return that do nothing else."""
+        found: dict[str, dict[Ref, str]] = {}
+        for path, summary in self._summaries.items():
+            for facts in summary.functions.values():
+                behind = handed_back(facts) if facts.decorators and facts.in_class else ""
+                if behind:
+                    found.setdefault(facts.name, {})[Ref(CLASS, path, facts.in_class)] = behind
+        return found
+
+    def _defines(self, cls: Ref, name: str) -> bool:
+        facts = self.facts(cls)
+        return facts is not None and (name in facts.methods or name in facts.attributes)
 
     def facts(self, cls: Ref) -> ClassFacts | None:
         return self._summaries[cls.path].classes.get(cls.name) if cls.kind == CLASS else None

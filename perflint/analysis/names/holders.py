@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from perflint.analysis.names.declared import handed_back
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.ir.summary import FunctionFacts, Summary
 
 if TYPE_CHECKING:
     from perflint.analysis.names.hierarchy import Hierarchy
 
-_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
 _REGISTERING = ("self.register_buffer", "self.register_parameter")
-#: Properties that return properties, and classes below a base.
-_LONGEST, _MOST_BELOW = 4, 24
+#: Classes below a base.
+_MOST_BELOW = 24
 
 #: A class, and what the attribute is called there.
 Holder = tuple[Ref, str]
@@ -44,18 +44,17 @@ class Holders:
         known = self._readers.get((cls, name))
         if known is None:
             kin = [*self._above(cls), *self._below(cls)]
-            handed = [given for one in kin for given in self._properties(one) if self._returned(one, given) == name]
+            handed = [facts.name for one in kin for _, facts in self._methods(one) if handed_back(facts) == name]
             names = dict.fromkeys((name, *handed))
             known = self._readers[cls, name] = tuple((one, given) for one in kin for given in names)
         return known
 
+    def setters_below(self, cls: Ref, name: str) -> tuple[Ref, ...]:
+        """The classes that derive from a class and set an attribute, whether or not the class does."""
+        return tuple(one for one in self._hierarchy.below(cls) if self._sets(one, name))
+
     def _found(self, cls: Ref, name: str) -> tuple[Holder, ...]:
-        above, below = self._above(cls), self._below(cls)
-        for _ in range(_LONGEST):
-            behind = next((other for one in (*above, *below) if (other := self._returned(one, name))), "")
-            if not behind:
-                break
-            name = behind
+        above, below, name = self._above(cls), self._below(cls), self._hierarchy.stored_as(cls, name)
         found = [one for one in above if self._sets(one, name)] or [one for one in below if self._sets(one, name)]
         return tuple((one, name) for one in found)
 
@@ -72,17 +71,6 @@ class Holders:
             method = summary.functions.get(f"{cls.name}.{name}")
             if method is not None:
                 yield name, method
-
-    def _properties(self, cls: Ref) -> Iterator[str]:
-        return (name for name, facts in self._methods(cls) if not _PROPERTIES.isdisjoint(facts.decorators))
-
-    def _returned(self, cls: Ref, name: str) -> str:
-        """The attribute that a property does nothing but return; empty for what is none."""
-        facts = self._summaries[cls.path].functions.get(f"{cls.name}.{name}")
-        if facts is None or len(facts.returns) != 1 or _PROPERTIES.isdisjoint(facts.decorators) or not facts.params:
-            return ""
-        owner, _, behind = facts.returns[0].rpartition(".") if isinstance(facts.returns[0], str) else ("", "", "")
-        return behind if owner == facts.params[0].name and behind != name else ""
 
     def _sets(self, cls: Ref, name: str) -> bool:
         facts = self._summaries[cls.path].classes.get(cls.name)

@@ -40,11 +40,13 @@ class Written:
         found: list[tuple[Value, Scope]] = []
         for ref in self._refs(base, scope):
             if ref.kind in (INSTANCE, CLASS):
-                for cls in self._hierarchy.mro(record(Ref, (CLASS, ref.path, ref.name))):
+                owner = record(Ref, (CLASS, ref.path, ref.name))
+                name = self._hierarchy.stored_as(owner, attribute)
+                for cls in self._hierarchy.mro(owner):
                     facts_of = self._hierarchy.facts(cls)
-                    if facts_of and attribute in facts_of.attributes:
+                    if facts_of and name in facts_of.attributes:
                         found += [
-                            (value, record(Scope, (cls.path, where))) for value, where in facts_of.attributes[attribute]
+                            (value, record(Scope, (cls.path, where))) for value, where in facts_of.attributes[name]
                         ]
                         break
             elif ref.kind == MODULE_REF:

@@ -225,6 +225,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_installed": (_plain,),
     "setters_of": (_ref, _plain),
     "readers_of": (_ref, _plain),
+    "setters_below": (_ref, _plain),
 }
 _OTHERS: dict[str, Callable[..., object]] = {
     "heats": _heats,

@@ -296,9 +296,8 @@ class Classes:
         if cls.path not in program.summaries or base.tag is Tag.CLASS:
             return None
         kinds: list[Kind] = []
-        for child in program.resolver.below(cls):
-            facts = program.summaries[child.path].classes[child.name]
-            other = self.inference.at(child.path) if name in facts.attributes else None
+        for child in program.whole.setters_below(cls, name):
+            other = self.inference.at(child.path)
             found = other.classes.attributes.here(child, name) if other is not None else None
             if found is not None and found.tag is not Tag.NONE:
                 kinds.append(found)

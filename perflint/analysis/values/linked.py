@@ -40,6 +40,8 @@ class AllFiles(Protocol):
 
     def writes_to_attribute(self, name: str) -> tuple[tuple[Scope, str], ...]: ...
 
+    def setters_below(self, cls: Ref, attribute: str) -> tuple[Ref, ...]: ...
+
 
 class Linked(Protocol):
     """A linked project: `perflint.analysis.program.Program`."""
