@@ -14,6 +14,7 @@ from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.reads import kind_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name
+from perflint.ir.iterating import taken_from
 from perflint.syntax.bindings import Binding
 from perflint.syntax.walk import walk
 
@@ -149,9 +150,9 @@ def _is_element(index: ast.expr, ctx: FileFacts) -> bool:
 def _is_one_of(index: ast.expr, kind: Kind, ctx: FileFacts) -> bool:
     """`for place in places.cpu()`: of a vector these are numbers, and nothing says that it is more than a vector."""
     definitions = ctx.inference.flow.definitions(index) if isinstance(index, ast.Name) and kind.rank is None else ()
-    return any(
-        item.binding in (Binding.FOR, Binding.COMPREHENSION)
-        and item.value is not None
-        and ctx.kind(item.value).tag in (Tag.TENSOR, Tag.ARRAY)
+    rows = (
+        taken_from(item.value, item.path)
         for item in definitions
+        if item.binding in (Binding.FOR, Binding.COMPREHENSION) and item.value is not None
     )
+    return any(of is not None and ctx.kind(of).tag in (Tag.TENSOR, Tag.ARRAY) for of in rows)
