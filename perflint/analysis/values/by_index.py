@@ -12,7 +12,7 @@ from perflint.analysis.naming.loops import OVER_FEW_PARTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.masked_rows import written_where
-from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows
+from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows, reads_a_row
 from perflint.analysis.values.spans import fills_spans
 from perflint.syntax.walk import walk
 
@@ -80,7 +80,7 @@ def stacked_rows(node: ast.Call, ctx: FileFacts) -> ast.ListComp | ast.Generator
         if by_rows is None:
             return None
         found = by_rows
-    if {found.number, *found.names}.isdisjoint(names_in(rows.elt)):
+    if found.number not in names_in(rows.elt) and not reads_a_row(rows.elt, found.names):
         return None
     return rows if is_same_for_all_rows(rows.elt, found.number, set(), ctx, found.names) else None
 

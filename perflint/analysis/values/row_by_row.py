@@ -156,6 +156,15 @@ def _is_size(node: ast.expr, of_rows: Collection[str]) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in of_rows
 
 
+def reads_a_row(node: ast.AST, of_rows: Collection[str]) -> bool:
+    """Whether an expression reads numbers of a row; sizes of rows are known to the host."""
+    if isinstance(node, ast.Name):
+        return node.id in of_rows
+    if isinstance(node, ast.expr) and _is_size(node, of_rows):
+        return False
+    return any(reads_a_row(part, of_rows) for part in ast.iter_child_nodes(node))
+
+
 def _local(statement: ast.stmt) -> str | None:
     """The name that a statement binds: `row = x[i] * 2`."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
