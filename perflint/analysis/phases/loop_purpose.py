@@ -13,7 +13,7 @@ from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
 #: What reads a clock, by last names.
-CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns"})
+CLOCKS = frozenset({"time", "perf_counter", "monotonic", "process_time", "time_ns", "perf_counter_ns", "default_timer"})
 _TIMING = frozenset(
     "perf_counter synchronize elapsed_time timeit do_bench profile warmup n_warmup num_warmup "
     "elapsed process_time monotonic".split()
@@ -53,7 +53,11 @@ def starts_afresh(loop: ast.stmt) -> bool:
 
 def is_timing(node: ast.AST) -> bool:
     """Whether code measures time: it repeats itself on purpose."""
-    return any(name in _TIMING for name in names_in(node)) or any(
+    # `timeit.default_timer()` is a clock as `time.time()` is, which shows how fast a training is.
+    clocks = {id(part.value) for part in walk(node) if isinstance(part, ast.Attribute) and part.attr in CLOCKS}
+    return any(
+        getattr(part, "id", getattr(part, "attr", "")) in _TIMING for part in walk(node) if id(part) not in clocks
+    ) or any(
         # What is called a benchmark may also be a data set.
         isinstance(part, ast.Call) and (callee_name(part) == "benchmark" or _is_timer(part.func))
         for part in walk(node)
