@@ -175,12 +175,11 @@ class Whole:
     @cached_property
     def _attribute_writes(self) -> dict[str, list[tuple[Scope, str]]]:
         found: dict[str, list[tuple[Scope, str]]] = {}
-        for scope, names in self._program.resolver.nesting.dotted.items():
-            facts = self._program.summaries[scope.path].functions.get(scope.function)
-            own = facts.params[0].name if facts is not None and facts.in_class and facts.params else ""
-            for dotted in names if facts is not None else ():
+        for scope, facts in self._program.resolver.nesting.functions:
+            own = facts.params[0].name if facts.in_class and facts.params else ""
+            for dotted in dict.fromkeys((*facts.binds, *facts.unclear)):
                 base, _, name = dotted.rpartition(".")
-                if base != own:
+                if base and base != own:
                     found.setdefault(name, []).append((scope, dotted))
         return found
 
