@@ -14,6 +14,7 @@ from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.masked_rows import written_where
 from perflint.analysis.values.row_by_row import computed_by_rows, is_same_for_all_rows, reads_a_row
 from perflint.analysis.values.spans import fills_spans
+from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
 #: What makes one tensor of rows.
@@ -71,7 +72,7 @@ def stacked_rows(node: ast.Call, ctx: FileFacts) -> ast.ListComp | ast.Generator
     turns = rows.generators[0]
     if turns.ifs or OVER_FEW_PARTS.search(ctx.text(turns.target)):
         return None
-    if not any(isinstance(part, (ast.Call, ast.BinOp)) for part in walk(rows.elt)):
+    if not any(isinstance(part, (ast.Call, ast.BinOp)) and not _is_size(part) for part in walk(rows.elt)):
         return None
     if isinstance(turns.target, ast.Name) and goes_over_dimension(turns.iter, ctx):
         found = _Rows((), (), turns.target.id)
@@ -83,6 +84,11 @@ def stacked_rows(node: ast.Call, ctx: FileFacts) -> ast.ListComp | ast.Generator
     if found.number not in names_in(rows.elt) and not reads_a_row(rows.elt, found.names):
         return None
     return rows if is_same_for_all_rows(rows.elt, found.number, set(), ctx, found.names) else None
+
+
+def _is_size(part: ast.expr) -> bool:
+    """Whether this only asks how large something is, which reads none of it: `len(row)`."""
+    return isinstance(part, ast.Call) and callee_name(part) in ("len", "size", "numel", "dim")
 
 
 def _list_given(node: ast.Call, ctx: FileFacts) -> ast.ListComp | ast.GeneratorExp | None:
