@@ -18,10 +18,12 @@ from perflint.api import (
 )
 from perflint.api.gradients import (
     Followed,
+    evaluated_elsewhere,
     forwards_behind,
     has_no_graph,
     holds_nothing,
     is_called_without_gradients,
+    is_evaluated_as_a_whole,
     learns,
     may_differentiate,
     trains_itself,
@@ -86,7 +88,7 @@ class TeacherForwardWithGrad(Rule):
                 continue  # a model that was handed in, run once: who knows how it was set up
             if not often and ctx.tree.function_of(forward) is None:
                 continue  # tried out in a script or a cell
-            if ctx.phase(forward).phase is Phase.EVALUATE or not learns(forward, ctx) or has_no_graph(forward, ctx):
+            if not learns(forward, ctx) or has_no_graph(forward, ctx) or _is_judged_as_evaluation(forward, ctx):
                 continue
             if holds_nothing(forward, ctx) or trains_itself(forward, ctx):
                 continue
@@ -107,3 +109,13 @@ class TeacherForwardWithGrad(Rule):
             impact=None if often else Impact.LOW,
             confidence=None if ctx.kind(node.func).tag is Tag.MODULE else Confidence.MEDIUM,
         )
+
+
+def _is_judged_as_evaluation(forward: ast.Call, ctx: Context) -> bool:
+    """Whether code that evaluates is looked at as a whole (TPL308), or runs too seldom to matter."""
+    if ctx.phase(forward).phase is not Phase.EVALUATE:
+        return False
+    function = ctx.tree.function_of(forward)
+    if ctx.heat(forward) < Heat.STEP or is_evaluated_as_a_whole(forward, ctx):
+        return True
+    return function is not None and bool(evaluated_elsewhere(function, ctx)[0])
