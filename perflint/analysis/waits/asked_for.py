@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.names.refs import EXTERNAL_INSTANCE
 from perflint.analysis.naming.phases import ASKS_FOR_TEXT, COMPLAINS
 from perflint.analysis.waits.reads import is_on_device
 from perflint.ir.calls import callee_name
-from perflint.ir.notation import last_name
+from perflint.ir.notation import last_name, value_of
 from perflint.syntax.walk import walk
 
 
@@ -20,7 +21,7 @@ def is_asked_for(node: ast.AST, ctx: FileFacts) -> bool:
     if function is not None and COMPLAINS.search(function.name):
         return True
     return any(
-        (holds and _is_flag(test)) or _depends_on_device(test, ctx) or _complains(_arm(test, node, ctx))
+        (holds and _is_flag(test, ctx)) or _depends_on_device(test, ctx) or _complains(_arm(test, node, ctx))
         for test, holds in ctx.conditions(node, exits=False)
     )
 
@@ -55,6 +56,18 @@ def _complains(block: list[ast.stmt]) -> bool:
     )
 
 
-def _is_flag(test: ast.expr) -> bool:
-    """`verbose`, `self.debug`, `log_level > 1`."""
-    return bool(ASKS_FOR_TEXT.search(last_name(test.left if isinstance(test, ast.Compare) else test)))
+def _is_flag(test: ast.expr, ctx: FileFacts) -> bool:
+    """`verbose`, `self.debug`, `options["log_level"] > 1`; not `self.log_writer is not None` of one that is made."""
+    asked = test.left if isinstance(test, ast.Compare) else test
+    key = asked.slice if isinstance(asked, ast.Subscript) else None
+    name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(asked)
+    return bool(ASKS_FOR_TEXT.search(name)) and not _is_made(asked, test, ctx)
+
+
+def _is_made(asked: ast.expr, test: ast.expr, ctx: FileFacts) -> bool:
+    """Whether what is tested is an object of a library, such as a writer, that is there unless an option says no."""
+    if not isinstance(asked, (ast.Name, ast.Attribute)):
+        return False
+    if not any(ref.kind == EXTERNAL_INSTANCE for ref in ctx.refs(asked)):
+        return False
+    return not ctx.program.is_off_by_default(value_of(asked), ctx.scope(test))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.data import FILE_ENDING
 from perflint.analysis.values.kind import Tag
+from perflint.analysis.waits.losses import is_propagated
 from perflint.analysis.waits.reads import certainty_on_device, device_read, is_on_device, kind_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, is_constant
@@ -92,6 +93,11 @@ def is_tracker(node: ast.Call, ctx: FileFacts) -> bool:
 
 
 def _is_text(node: ast.expr) -> bool:
+    """A text that is written out, or put together with one: `prefix + "/loss"`, `"%s/loss" % name`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        return _is_text(node.left) or (isinstance(node.op, ast.Add) and _is_text(node.right))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return _is_text(node.func.value)
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
@@ -185,6 +191,8 @@ def _printed(value: ast.expr, whole: int, ctx: FileFacts) -> Iterator[Printed]:
         yield Printed(value, ONE_NUMBER)
     elif whole and is_on_device(value, ctx):
         # Where the shape is not known, as little as one number costs: the message says "at least".
+        yield Printed(value, whole)
+    elif whole and not ctx.kind(value).known and is_propagated(value, ctx):
         yield Printed(value, whole)
     elif whole and ctx.kind(value).tag in (Tag.MAPPING, Tag.SEQUENCE) and _all_on_device(value, ctx):
         yield Printed(value, TEXT_OF_TENSOR)
