@@ -6,14 +6,15 @@ What an iteration does tells, not what the loop goes over: `for path in paths: n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.generators import Feeding
 from perflint.analysis.evidence import is_literal, last_name
+from perflint.analysis.frequency.counting import counts
 from perflint.analysis.frequency.sources import behind, last_of_call, parts_of
-from perflint.analysis.frequency.varied_inputs import VariedInputs
+from perflint.analysis.frequency.varied_inputs import VariedInputs, counts_pieces
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import iterated
@@ -55,8 +56,33 @@ class DataPasses:
             return True
         return not is_reached and loop.kind == "while" and _reads_frame(facts, index)
 
-    def is_varied(self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts]) -> bool:
-        """Whether a loop runs a model on what it binds, wherever that comes from."""
+    def varied(
+        self,
+        scope: Scope,
+        facts: FunctionFacts,
+        index: int,
+        calls: list[CallFacts],
+        known: Collection[tuple[Scope, int]],
+    ) -> int | None:
+        """The loop that runs a model on what it binds, wherever that comes from: a loop, or the next one around it that
+        is not `known` and whose items it goes through in parts.
+        """
+        if self._is_varied(scope, facts, index, calls):
+            return index
+        around = facts.loops_around(facts.loops[index].context)
+        if around and (scope, around[0]) not in known and self._is_varied(scope, facts, around[0], calls):
+            return around[0]
+        return None
+
+    def counts_batches(self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts]) -> bool:
+        """Whether a loop counts pieces of data and only evaluates a model on one after the other, as in each epoch."""
+        loop = facts.loops[index]
+        if not counts(loop.iterable, scope, self._resolver) or not counts_pieces(loop, facts):
+            return False
+        off = [call for call in calls if _without_gradients(facts, call.context)]
+        return len(off) == len(calls) and self._is_varied(scope, facts, index, off)
+
+    def _is_varied(self, scope: Scope, facts: FunctionFacts, index: int, calls: list[CallFacts]) -> bool:
         loop = facts.loops[index]
         if self._is_written_out(loop, scope) or any(map(self._yields_few, self._feeding.sources(loop.iterable, scope))):
             return False

@@ -72,18 +72,22 @@ def mark_repeating(
                     if seldom and not is_reached and _rolls_out(facts, facts.loops[index], calls):
                         found[scope, index] = _ROLLS
                         continue
-                    if known is not None or not seldom or shows_a_batch(facts.loops[index], scope, facts, resolver):
+                    if known is not None or not seldom:
                         continue
+                    if shows_a_batch(facts.loops[index], scope, facts, resolver):
+                        if not passes.counts_batches(scope, facts, index, calls):
+                            continue
                 loop = facts.loops[index]
-                heat = None if is_reached or around else _heat(facts, loop, calls)
+                at, heat = index, None if is_reached or around else _heat(facts, loop, calls)
                 if heat is None and not _is_short(loop):
                     is_pass = passes.is_pass(scope, facts, index, calls, is_reached=is_reached)
                     heat = _PASSES if is_pass else None
-                    if not is_pass and not is_reached and passes.is_varied(scope, facts, index, calls):
-                        heat = _VARIES
+                    if not is_pass and not is_reached:
+                        varied = passes.varied(scope, facts, index, calls, loops)
+                        at, heat = (index, None) if varied is None else (varied, _VARIES)
                 if heat is not None:
-                    found[scope, index] = heat
-                    periods[scope, index] = _periods(facts, index, calls)
+                    found[scope, at] = heat
+                    periods[scope, at] = _periods(facts, at, calls)
     for key in _around_passes(found, running, resolver, graph):
         del found[key]
     for key in _around_steps(found, loops, resolver, graph):

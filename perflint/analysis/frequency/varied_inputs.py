@@ -24,6 +24,8 @@ _EXAMPLES = 100
 _LINKS = 3
 #: What tells how long something is.
 _EXTENTS = ("len(", ".shape", ".size(")
+#: What makes a whole number of a quotient.
+_ROUNDING = frozenset({"int", "ceil", "floor", "round"})
 #: What gives the parts of a network.
 _PARTS = frozenset(
     "modules named_modules children named_children parameters named_parameters state_dict buffers named_buffers "
@@ -120,8 +122,22 @@ def _counts_extent(loop: LoopFacts, facts: FunctionFacts) -> bool:
         return True
     made = [item for name in bounds if isinstance(name, str) for item in facts.binds.get(name, ())]
     return any(
-        last_of_call(item) in ("len", "size") or (isinstance(item, tuple) and ".shape" in str(item[1])) for item in made
+        last_of_call(item) in ("len", "size")
+        or (isinstance(item, tuple) and ".shape" in str(item[1]))
+        or _is_rounded(item)
+        for item in made
     )
+
+
+def counts_pieces(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    """Whether a loop counts as many pieces as a length holds: `range(n_batches)`."""
+    bounds = loop.iterable[2] if isinstance(loop.iterable, tuple) and loop.iterable[0] == "call" else ()
+    return any(_is_rounded(item) for name in bounds if isinstance(name, str) for item in facts.binds.get(name, ()))
+
+
+def _is_rounded(value: Value) -> bool:
+    """`int(rows / size)`: how many pieces there are of what is that long, rounded."""
+    return last_of_call(value) in _ROUNDING and bool(value[2]) and value[2][0] is None
 
 
 def _keyed(value: Value) -> str:
