@@ -4,11 +4,14 @@ one.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
+from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.configs import Configs
+from perflint.analysis.feasibility.options import OPTION_NAMES
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, FunctionFacts, Value
@@ -108,7 +111,7 @@ class Constants:
             value = self._graph.argument(edge, name)
             if value is None:
                 leaves_out = True
-            literals = self.of(value, edge.caller, depth=depth + 1)
+            literals = self.of(value, edge.caller, depth=depth + 1) or self.of_option(value, edge.caller) or None
             if literals is None:
                 leaves_out = leaves_out or default is not None
             passed.update(dict.fromkeys(literals or ()))
@@ -117,6 +120,16 @@ class Constants:
                 return None
             passed.update(dict.fromkeys(default))
         return tuple(passed) or None
+
+    def of_option(self, value: Value, scope: Scope) -> tuple[Value, ...]:
+        """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest."""
+        if not isinstance(value, str) or last_name(value.rpartition(".")[0]) not in OPTION_NAMES:
+            return ()
+        found = self._configs.options.defaults(value.rpartition(".")[2], scope.path)
+        folder = posixpath.dirname(scope.path)
+        beside = [item for item in found if posixpath.dirname(item[1].path) == folder]
+        values = [default for default, _ in beside or found]
+        return tuple(values) if all(isinstance(item, tuple) and item[0] == "const" for item in values) else ()
 
     def _attribute(self, dotted: str, scope: Scope, depth: int) -> tuple[Value, ...] | None:
         base, _, name = dotted.rpartition(".")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
-from perflint.analysis.feasibility.options import OPTION_NAMES
 from perflint.analysis.frequency.shared_turns import counts_processes
 from perflint.analysis.frequency.switches import Switches
 from perflint.analysis.names.declared import is_abstract
@@ -46,7 +43,6 @@ class Guarding:
         self._resolver = resolver
         self._graph = graph
         self._constants = Constants(resolver, graph, configs)
-        self._options = configs.options
         self._fresh = FreshResults(resolver)
         self._switches = Switches(resolver, graph, self.answer)
         self._answering: set[Scope] = set()
@@ -137,19 +133,9 @@ class Guarding:
     def _is_short(self, period: Value, scope: Scope, given: Given) -> bool:
         if counts_processes(period, scope, self._resolver):
             return True  # `if turn % world_size != rank: continue`
-        literals = self._constants.of(period, scope, given) or self._by_default(period, scope)
+        literals = self._constants.of(period, scope, given) or self._constants.of_option(period, scope)
         turns = [item[2] for item in literals if item[1] == "int" and item[2] is not None]
         return bool(turns) and len(turns) == len(literals) and max(turns) <= OFTEN
-
-    def _by_default(self, period: Value, scope: Scope) -> tuple[Value, ...]:
-        """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest."""
-        if not isinstance(period, str) or last_name(period.rpartition(".")[0]) not in OPTION_NAMES:
-            return ()
-        found = self._options.defaults(period.rpartition(".")[2], scope.path)
-        folder = posixpath.dirname(scope.path)
-        beside = [item for item in found if posixpath.dirname(item[1].path) == folder]
-        values = [value for value, _ in beside or found]
-        return tuple(values) if all(isinstance(value, tuple) and value[0] == "const" for value in values) else ()
 
     def _told(self, question: Question, scope: Scope) -> str | None:
         _, func, args, keywords, truth, otherwise = question
