@@ -159,6 +159,8 @@ def certainty_asked(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
         return None
     if isinstance(leaf, (ast.Call, ast.Compare)) or (ctx.kind(leaf).scalar and found is Confidence.HIGH):
         return found
+    if isinstance(leaf, ast.Attribute):
+        return found if _is_surely_tensor(leaf, ctx) else None  # a buffer that says what was done
     if isinstance(leaf, ast.Subscript):
         return found if _is_surely_tensor(leaf.value, ctx) and not isinstance(leaf.slice, ast.Slice) else None
     is_tensor = isinstance(leaf, ast.Name) and (_is_row_of_tensor(leaf, ctx) or _is_reduced(leaf, ctx))
