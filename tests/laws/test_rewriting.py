@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rewriting.over import changes, differences
 
-#: What each rewrite still changes, by fixture, a file for a rewrite: nothing else may be wrong. With PERFLINT_BLESS set,
-#: the files are written anew, without what has been mended.
+#: What each rewrite still changes, by fixture, a file for each: nothing else may be wrong. With PERFLINT_BLESS set, the
+#: files are written anew, without what has been mended.
 LEFT = Path(__file__).parent / "rewriting" / "left"
 
 
