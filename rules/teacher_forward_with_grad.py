@@ -28,6 +28,7 @@ from perflint.api.gradients import (
     may_differentiate,
     trains_itself,
 )
+from perflint.api.names import EVALUATES
 from perflint.api.phases import is_for_a_picture
 
 from ._fixes.no_grad_block import switch_off_for_statement
@@ -118,4 +119,6 @@ def _is_judged_as_evaluation(forward: ast.Call, ctx: Context) -> bool:
     function = ctx.tree.function_of(forward)
     if ctx.heat(forward) < Heat.STEP or is_evaluated_as_a_whole(forward, ctx):
         return True
-    return function is not None and bool(evaluated_elsewhere(function, ctx)[0])
+    if function is None:
+        return False
+    return EVALUATES.search(function.name) is not None or bool(evaluated_elsewhere(function, ctx)[0])
