@@ -348,13 +348,15 @@ def _compare_heat(marked: Mapping[str, Marked]) -> Iterator[str]:
     sources = {name: SourceFile(name, item.text) for name, item in marked.items() if name.endswith(".py")}
     trees = {name: Tree(source, plainly_parsed(source)) for name, source in sources.items()}
     with _project({name: item.text for name, item in marked.items()}):
-        configured = Configured(discover(["."], load_settings(Path())).configured)()
+        discovery = discover(["."], load_settings(Path()))
+        configured = Configured(discovery.configured)()
     program = Program(
         {
             name: survey(tree.module, tree.source.lines, outlined=holds_tests(name, tree.module))
             for name, tree in trees.items()
         },
         configured=lambda: configured,
+        beside=discovery.beside,
     )
     known = {heat.label for heat in Heat}
     for name, tree in trees.items():

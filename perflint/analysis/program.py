@@ -38,10 +38,12 @@ from perflint.analysis.linking import Together
 from perflint.analysis.names.module_names import ModuleTable
 from perflint.analysis.names.refs import BATCH, CLASS, EXTERNAL, INSTANCE, Ref, Refs, Scope
 from perflint.analysis.names.resolver import Resolver, is_loader
+from perflint.analysis.names.unimportable import Unimportable
 from perflint.analysis.phases.phase import PhaseOf, Phases
 from perflint.analysis.program_facts import Whole
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import MODULE, FunctionFacts, Summary, Value
+from perflint.syntax.beside import NOTHING, Beside
 from perflint.syntax.flow import Flow
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class Program:
         base: str | None = None,
         torch_in: Mapping[str, tuple[Version | None, Version | None]] | None = None,
         configured: Callable[[], frozenset[str]] = frozenset,
+        beside: Beside = NOTHING,
     ) -> None:
         self.summaries = with_room(summaries)
         #: Gives the definitions and uses of a file, whose text it reads; None where it cannot be had.
@@ -84,6 +87,9 @@ class Program:
         self.configured = configured
         self.base = Path.cwd().as_posix() if base is None else base
         self.modules = ModuleTable(self.summaries, self.base)
+        self.beside = beside
+        self.unimportable = Unimportable(self.summaries, self.modules, beside, configured)
+        self.unimportable.set_aside()
         self.resolver = Resolver(self.summaries, self.modules, is_loader)
         self.graph = CallGraph(self.resolver, configured)
         self.graph.build(together)

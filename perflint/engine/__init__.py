@@ -153,6 +153,7 @@ class Run:
             self._helpers(summaries),
             torch_in=torches.parts,
             configured=self.known.configured,
+            beside=self.discovery.beside,
         )
 
     def _helpers(self, summaries: Mapping[str, Summary]) -> Linking | None:
@@ -217,7 +218,15 @@ class Run:
         size = min(options.jobs, _MOST_MEMBERS, 2 * unknown // WORTH_IT)
         asks = self.known.keeps_inspected
         return Crewed(
-            self.worker, size, files, self._reported, summaries, self.known.torches, self.known.configured, asks=asks
+            self.worker,
+            size,
+            files,
+            self._reported,
+            summaries,
+            self.known.torches,
+            self.known.configured,
+            self.discovery.beside,
+            asks=asks,
         )
 
     def _crewed(self, crew: Crewed, summaries: dict[str, Summary]) -> dict[str, Inspected]:

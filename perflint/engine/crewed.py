@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from perflint.engine.worker_group import Member
     from perflint.ir.summary import FunctionFacts, Summary
     from perflint.project.configured import Configured
+    from perflint.syntax.beside import Beside
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Crewed:
     known: Mapping[str, Summary]
     torches: Torches
     configured: Configured
+    beside: Beside
     #: Whether what was asked while a file was inspected is wanted.
     asks: bool
     #: What is to be done with the summaries, in steps.
@@ -117,7 +119,12 @@ class Crewed:
             worker.texts.digests.pop(path, None)
         lift()
         return Program(
-            summaries, *self.torches.whole, _Linking(member), torch_in=self.torches.parts, configured=self.configured
+            summaries,
+            *self.torches.whole,
+            _Linking(member),
+            torch_in=self.torches.parts,
+            configured=self.configured,
+            beside=self.beside,
         )
 
 

@@ -58,6 +58,7 @@ class Kept(Known):
             sorted(self.texts.digests.items()),
             [problem.path for problem in self.discovery.problems],
             self.configured.state,
+            self.discovery.beside,
         )
         if self.discovery.problems or len(self.texts.digests) < len(self.discovery.analysed):
             return None

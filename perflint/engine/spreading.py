@@ -20,6 +20,7 @@ from perflint.project.discovery import FoundFile
 
 if TYPE_CHECKING:
     from perflint.ir.summary import FunctionFacts, Summary
+    from perflint.syntax.beside import Beside
 
 Result = TypeVar("Result")
 
@@ -79,12 +80,13 @@ def _afar(worker: Worker, work: str, program: Program | None) -> Afar[Any]:
     known = None
     if program is not None:
         known = Known(
-            program.summaries,
+            {**program.summaries, **program.unimportable.whole},
             program.torch_version,
             program.pinned_torch,
             program.base,
             program.torch_in,
             program.configured(),
+            program.beside,
             worker.all_texts(),
         )
     return Afar(work, options, known, worker.texts.digests if worker.reuse is not None else None)
@@ -100,6 +102,7 @@ class Known(NamedTuple):
     torch_in: Mapping[str, tuple[tuple[int, int] | None, tuple[int, int] | None]]
     #: What its configurations name.
     configured: frozenset[str]
+    beside: Beside
     #: What all of its files hold, which those that are inspected ask about.
     texts: Mapping[str, bytes]
 
@@ -122,7 +125,11 @@ class Afar(Generic[Result]):
             with gc_paused(), room_to_nest():
                 known = self.known
                 program = Program(
-                    *known[:3], base=known.base, torch_in=known.torch_in, configured=lambda: known.configured
+                    *known[:3],
+                    base=known.base,
+                    torch_in=known.torch_in,
+                    configured=lambda: known.configured,
+                    beside=known.beside,
                 )
             texts.carried = self.known.texts
             worker.ask_of(program, lambda path: FoundFile(path, Path(path)))

@@ -369,13 +369,14 @@ class StatementFacts:
 class Summary:
     """All facts of one file. `imports` maps a bound name to what it stands for (`np` -> `numpy`); relative imports
     keep their leading dots. `also` is what the name stands for besides, where another branch imports something else.
-    `stars` are modules imported with `*`. `texts` are the words that its string literals begin with, as
-    `syntax.literals` has them. Of a file that `holds_tests`, these are an outline: what it defines and imports, and
-    nothing of what it does or mentions."""
+    `stars` are modules imported with `*`. `needs` are the imports that importing it runs, as `ir.needed` has them.
+    `texts` are the words that its string literals begin with, as `syntax.literals` has them. Of a file that
+    `holds_tests`, these are an outline: what it defines and imports, and nothing of what it does or mentions."""
 
     imports: dict[str, str] = field(default_factory=dict)
     also: dict[str, tuple[str, ...]] = field(default_factory=dict)
     stars: tuple[str, ...] = ()
+    needs: tuple[tuple[str, tuple[str, ...]], ...] = ()
     functions: dict[str, FunctionFacts] = field(default_factory=dict)
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     statements: tuple[StatementFacts, ...] = ()

@@ -17,6 +17,7 @@ from perflint.ir.expressions import HANDLERS
 from perflint.ir.global_setters import setters_of
 from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.importing import Importing
+from perflint.ir.needed import needed_by
 from perflint.ir.notation import annotation_text, switches_grad, value_of
 from perflint.ir.questions import Question, answered
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
@@ -103,6 +104,7 @@ class _Surveyor(Importing):
         self.drop_plain_reads()
         if not self.outlined:
             self.summary.texts = texts_of(module, self.lines)
+            self.summary.needs = needed_by(module)
         return self.summary
 
     def forget_doings(self) -> None:
@@ -428,6 +430,8 @@ class _Surveyor(Importing):
     def match_(self, node: ast.Match) -> str | None:
         self.visit(node.subject)
         for case in node.cases:
+            captures = (part for part in ast.walk(case.pattern) if isinstance(part, (ast.MatchAs, ast.MatchStar)))
+            self.identifiers.update([part.name for part in captures if part.name])
             if case.guard is not None:
                 self.visit(case.guard)
             self.block(case.body, self.context)

@@ -18,6 +18,7 @@ from perflint.errors import PerflintError
 from perflint.finding import Problem
 from perflint.project.configured import CONFIGURED
 from perflint.project.settings import CONFIGURATIONS, Settings, settings_above, settings_in
+from perflint.syntax.beside import MODULES, NOTHING, Beside, last_parts, submodules_in
 from perflint.syntax.ignored import IgnoreFile, ignore_files_above, is_ignored, read_ignore_file
 
 PROJECT_MARKERS = (*CONFIGURATIONS, ".git")
@@ -57,6 +58,8 @@ class Discovery:
     #: What says which parts of the project are used, and is no code.
     configured: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    #: What else there is to import.
+    beside: Beside = NOTHING
 
     @cached_property
     def _files(self) -> dict[str, Path]:
@@ -150,7 +153,8 @@ def discover(
     if root is not None and root not in given:
         analysed.update(walk.files(root))
     configured = tuple(sorted(walk.configured))
-    return Discovery(root, _sorted(reported), _sorted(analysed), problems, configured, left_out)
+    beside = walk.beside(sorted(analysed))
+    return Discovery(root, _sorted(reported), _sorted(analysed), problems, configured, left_out, beside)
 
 
 def _sorted(files: dict[str, Path]) -> tuple[FoundFile, ...]:
@@ -185,6 +189,15 @@ class _Walk:
         self.configured: set[str] = set()
         #: Files of attributes beside source files, as they are shown.
         self.left_out: set[str] = set()
+        self._walked: list[str] = []
+        self._there: set[str] = set()
+        self._ignored: set[str] = set()
+
+    def beside(self, files: Iterable[str]) -> Beside:
+        """What else there is to import below what was walked, which has these files."""
+        return Beside(
+            tuple(sorted(self._walked)), tuple(files), tuple(sorted(self._there)), tuple(sorted(self._ignored))
+        )
 
     def problems(self) -> Iterator[Problem]:
         for path in sorted(self._problems):
@@ -197,26 +210,41 @@ class _Walk:
         ignores = tuple(one for one in ignores if not is_ignored((one,), f"{top}{os.sep}", is_folder=True))
         pending = [(str(top), ignores)]
         real_top = os.path.realpath(top)
+        self._walked.append(display_path(top))
+        for one in ignores:
+            self._ignored |= last_parts(one.lines)
         while pending:
             folder, ignores = pending.pop()
             entries = self._entries(folder)
             if any(entry.name == ".gitignore" for entry in entries):
                 own = read_ignore_file(folder)
                 ignores = (own, *ignores) if own is not None else ignores
+                self._ignored.update(last_parts(own.lines) if own is not None else ())
             if folder != str(top) and any(entry.name in CONFIGURATIONS for entry in entries):
                 ignores = (*self._excluded_in(folder), *ignores)
             prefix = _prefix(folder)
+            folders, has_source = [], False
             for entry in entries:
                 if self._is_folder(entry):
                     if self._enters(entry, ignores):
                         pending.append((entry.path, ignores))
+                        folders.append(prefix + entry.name)
+                    elif entry.name.isidentifier() and entry.name not in DEFAULT_EXCLUDES:
+                        self._there.add(prefix + entry.name)
                 elif entry.name.endswith(SUFFIXES) and self._reads(entry, real_top, ignores):
                     if entry.name.startswith(_ATTRIBUTES):
                         self.left_out.add(prefix + entry.name)
                     else:
+                        has_source = True
                         yield prefix + entry.name, Path(entry.path)
                 elif entry.name.endswith(CONFIGURED) and self._reads(entry, real_top, ignores):
                     self.configured.add(entry.path)
+                elif entry.name.endswith(MODULES):
+                    self._there.add(prefix + entry.name.partition(".")[0])
+                elif entry.name == ".gitmodules":
+                    self._there.update(prefix + path for path in _submodules(entry.path))
+            if has_source:  # of data alone there may be thousands
+                self._there.update(folders)
 
     def leaves_out(self, path: Path) -> bool:
         """Whether a walk from further up would not come to a path."""
@@ -291,6 +319,13 @@ class _Walk:
         elif not entry.is_file():
             return False
         return not (ignores and is_ignored(ignores, entry.path, is_folder=False))
+
+
+def _submodules(path: str) -> list[str]:
+    try:
+        return submodules_in(Path(path).read_text("utf-8", "replace"))
+    except OSError:
+        return []
 
 
 def _prefix(folder: str) -> str:

@@ -18,11 +18,14 @@ _LARGEST = 10_000_000
 
 
 class IgnoreFile(NamedTuple):
-    """The patterns of one file about what lies below `folder` (absolute); `is_git` for one of git's own."""
+    """The patterns of one file about what lies below `folder` (absolute); `is_git` for one of git's own. `lines` are
+    what they are written as.
+    """
 
     folder: str
     spec: GitIgnoreSpec
     is_git: bool = False
+    lines: tuple[str, ...] = ()
 
     @classmethod
     def of_lines(cls, folder: str, lines: Iterable[str]) -> IgnoreFile:
@@ -34,7 +37,7 @@ class IgnoreFile(NamedTuple):
             except (ValueError, re.error):  # git passes over what it cannot read, too
                 continue
             kept.append(line)
-        return cls(folder, spec_of(kept))
+        return cls(folder, spec_of(kept), lines=tuple(kept))
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
         """True for ignored, False for kept on purpose (`!pattern`), None when no pattern matches."""

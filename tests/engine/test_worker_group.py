@@ -134,6 +134,9 @@ def test_a_crew_that_cannot_be_had_leaves_nothing_behind(monkeypatch: pytest.Mon
     assert {end.name for end in folder.iterdir()} == open_before
 
 
+CLEAN_UP = "\nclean_up = print\n"
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "perflint.toml").write_text("")
@@ -312,13 +315,13 @@ def test_what_hangs_on_a_file_that_changes_under_the_hands_of_a_crew_is_not_kept
     """One member reads what was not there when the run began, and all others work with what it read."""
     (project / "broken.py").unlink()
     shared = project / "shared.py"
-    shared.write_text("from gc import collect\n")
+    shared.write_text(f"from gc import collect\n{CLEAN_UP}")
     alone = run(1, Importing)
     assert len(alone.findings) == 80
 
     def changing(module: ast.Module, lines: list[str], _sharing: object, *, outlined: bool) -> object:
         if once(project):  # the smallest file is read last
-            shared.write_text("import gc\n")
+            shared.write_text(f"import gc\n{CLEAN_UP}")
         return survey(module, lines, None, outlined=outlined)
 
     done = crews(monkeypatch)
@@ -326,7 +329,7 @@ def test_what_hangs_on_a_file_that_changes_under_the_hands_of_a_crew_is_not_kept
         patch.setattr("perflint.engine.worker.survey", changing)
         assert run(2, Importing, cache=True).findings == ()
     assert done == [True]
-    shared.write_text("from gc import collect\n")
+    shared.write_text(f"from gc import collect\n{CLEAN_UP}")
     assert run(1, Importing, cache=True) == alone
 
 

@@ -51,6 +51,8 @@ _GUARD_WORDS = {
 
 def explain_heat(program: Program, path: str, line: int) -> list[str]:
     """Lines of text: where `line` of `path` stands, how hot it is, and by which way or why not."""
+    if path in program.unimportable.faults:
+        return [f"{path} cannot be imported, so nothing in it runs: {program.unimportable.faults[path]}."]
     if path in program.resolver.tests:
         return [f"{path}:{line} is in a test: what tests do says nothing of training, so they are not inspected."]
     scope, context = place_of(program, path, line)

@@ -33,6 +33,8 @@ class Reach(NamedTuple):
     unreached: int
     unresolved: tuple[tuple[str, int, int], ...]
     uses_torch: bool
+    #: Files that cannot be imported, with what they lack.
+    unimportable: tuple[tuple[str, str], ...] = ()
 
     def lines(self) -> Iterator[str]:
         """What `--statistics` prints."""
@@ -44,6 +46,8 @@ class Reach(NamedTuple):
         if self.unresolved:
             named = ", ".join(f"`{name}` ({often} hot, {calls} in all)" for name, often, calls in self.unresolved)
             yield f"Unresolved calls, the most frequent first: {named}"
+        for path, lacking in self.unimportable:
+            yield f"{path} cannot be imported, so nothing in it is reported: {lacking}"
 
 
 def reach(program: Program) -> Reach:
@@ -63,7 +67,13 @@ def reach(program: Program) -> Reach:
     imported = (target for summary in program.summaries.values() for target in summary.imports.values())
     uses_torch = any(target.partition(".")[0] == "torch" for target in imported)
     return Reach(
-        counts["hot"], counts["rare"], counts["cold"], counts["unreached"], tuple(_unresolved(program)), uses_torch
+        counts["hot"],
+        counts["rare"],
+        counts["cold"],
+        counts["unreached"],
+        tuple(_unresolved(program)),
+        uses_torch,
+        tuple(sorted(program.unimportable.faults.items())),
     )
 
 

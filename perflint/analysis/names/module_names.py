@@ -19,6 +19,7 @@ class ModuleTable:
     """
 
     def __init__(self, paths: Iterable[str], base: str = "") -> None:
+        self.base = base
         #: Where each file lies, without `..`, and back.
         self._place = {path: posixpath.normpath(posixpath.join(base, path)) for path in paths}
         self._paths = {place: path for path, place in self._place.items()}
@@ -45,6 +46,10 @@ class ModuleTable:
     def name_of(self, path: str) -> str:
         """The dotted name of the module at `path`, as its own package spells it."""
         return self._name_of[path]
+
+    def place(self, path: str) -> str:
+        """Where a file lies, without `..`."""
+        return self._place[path]
 
     def is_library(self, target: str) -> bool:
         """Whether an import is plainly of no file of the project: most are, and need no second thought."""

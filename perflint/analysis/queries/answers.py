@@ -27,6 +27,7 @@ class Digests:
 
     def __init__(self, program: Program, texts: Mapping[str, bytes]) -> None:
         self._summaries = program.summaries
+        self._aside = program.unimportable.faults
         self._texts = texts
         self._flow = program.flow
         self._codes: dict[str, str | None] = {}
@@ -38,7 +39,7 @@ class Digests:
             return ""
         functions = self._summaries[path].functions if path in self._summaries else {}
         settled = [[item[:3] for item in facts.contexts] for facts in functions.values() if facts.questions]
-        text = self._texts[path].hex()
+        text = f"aside {self._texts[path].hex()}" if path in self._aside else self._texts[path].hex()
         return f"{text} {self._digest((path, 'settled', ''), settled)}" if settled else text
 
     def code(self, path: str) -> str | None:
@@ -87,7 +88,8 @@ def _heats(program: Program, _: Digests, path: str) -> object:
         contexts = heatmap.contexts(scope, facts, base) if facts.contexts else []
         guards = [item.detail for item in facts.contexts if item.kind == "guard"] if facts.questions else []
         found.append((int(base), [int(heat) for heat in contexts], heatmap.without_grad(scope), guards))
-    return found, [sorted(names) for names in program.names_by_effect.values()]
+    is_aside = path in program.unimportable.faults
+    return found, [sorted(names) for names in program.names_by_effect.values()], is_aside
 
 
 def _compiled(program: Program, _: Digests, scope: Scope) -> Hop | None:
