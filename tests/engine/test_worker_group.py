@@ -351,7 +351,7 @@ def test_who_has_read_a_file_inspects_it_without_reading_it_again(
     def parsed_again(*_: object) -> object:
         raise AssertionError
 
-    monkeypatch.setattr("perflint.rule_api.dispatch.parse", parsed_again)
+    monkeypatch.setattr("perflint.rule_api.dispatch.plainly_parsed", parsed_again)
     monkeypatch.setattr(Member, "kept", lambda member: member._taken(member.number))  # and does nothing of the others'
     assert run(2) == alone
 

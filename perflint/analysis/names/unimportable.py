@@ -7,7 +7,6 @@ names that a module may be given in any other way than by binding them.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +25,6 @@ _DYNAMIC = frozenset("globals locals vars exec execfile setattr __getattr__ __di
 _BUILT = ("_pb2", "_pb2_grpc", "version")
 #: What builds modules of C, C++ or Rust.
 _COMPILED = frozenset("ext_modules cffi_modules rust_extensions".split())
-_PARTS = re.compile("[./:]")
 _SEARCH = frozenset("insert append extend".split())
 
 
@@ -149,7 +147,9 @@ class Unimportable:
 
     def _is_told(self, name: str) -> bool:
         """Whether the project's papers and scripts name a module, as what they say to fetch and put there."""
-        return any(name in word and name in _PARTS.split(word) for word in self._configured())
+        return any(
+            name in word and name in word.replace("/", ".").replace(":", ".").split(".") for word in self._configured()
+        )
 
     @cached_property
     def _compiles(self) -> bool:
