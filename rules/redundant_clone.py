@@ -75,7 +75,8 @@ class RedundantClone(Rule):
         made = just_made(value, ctx)
         if is_plain_form(node, ctx):
             return
-        instead = overwritten_by(node, ctx) if ctx.heat(node) >= Heat.STEP and ctx.kind(value).is_tensor else None
+        # Of all that a network may give, only tensors are cloned.
+        instead = overwritten_by(node, ctx) if ctx.heat(node) >= Heat.STEP and ctx.kind(value).holds_tensors else None
         if instead is not None:
             yield self.finding(
                 node,
