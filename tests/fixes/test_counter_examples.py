@@ -59,7 +59,7 @@ def test_a_condition_that_fails_takes_the_safety_away(
 
 OTHER_FILES = {
     "a model of another file": (
-        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        {asks}\n"
+        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        {asks}\n\nslope = Net()\n"
     ),
     "what a helper calls": "import torch\n\ndef slope(x):\n    {asks}\n",
 }

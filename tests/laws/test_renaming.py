@@ -32,6 +32,7 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL607-eager-attention/example",
     ),
     "a model, a loss or a part of one": (
+        "TPL203-tensor-formatting/writers_handed_on",
         "TPL201-sync-in-hot-loop/one_or_the_other",
         "TPL204-explicit-synchronize/between_phases",
         "TPL201-sync-in-hot-loop/texts_one_by_one",
@@ -102,6 +103,8 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL609-row-by-row-decode/shown_as_it_comes",
     ),
     "how much there is of something, and how long it goes on": (
+        "TPL101-blocking-transfer/more_than_is_used",
+        "TPL101-blocking-transfer/pageable_all_the_same",
         "TPL617-projection-in-recurrence/ways_to_apply",
         "TPL115-pad-to-max-length/short_questions",
         "TPL201-sync-in-hot-loop/around_the_decoding",
@@ -133,14 +136,13 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL505-repeated-forward/runs_that_may_differ",
     ),
     "what is asked for": (
+        "TPL203-tensor-formatting/periods_of_a_command_line",
         "TPL103-loader-without-workers/chosen_by_its_name",
         "TPL104-respawned-workers/many_by_default",
         "TPL101-blocking-transfer/batches_that_can_be_told",
         "TPL101-blocking-transfer/cuda_or_the_host",
         "TPL101-blocking-transfer/kept_on_the_host",
         "TPL103-loader-without-workers/data_in_memory_and_evaluation",
-        "TPL201-sync-in-hot-loop/results_that_leave_torch",
-        "TPL204-explicit-synchronize/waits_with_a_reason",
         "TPL208-device-stats-every-step/where_memory_is_measured",
         "TPL302-clone-before-load/copies_that_are_needed",
         "TPL304-empty-cache-in-hot-loop/between_phases_and_after_errors",
