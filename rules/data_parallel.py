@@ -46,8 +46,7 @@ class DataParallel(Rule):
       through them.
     - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
     - Code that offers the wrapper by its name for others to choose.
-    - Programs that put the same model under DistributedDataParallel in another branch: whoever has several devices has
-      one process for each.
+    - Programs that put the same model under DistributedDataParallel in another branch, for one process on each device.
     - An option that names one device by default has low impact.
 
     References

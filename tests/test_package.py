@@ -78,7 +78,7 @@ def test_the_wheel_holds_the_documented_cases_and_no_test_data(wheel: Path) -> N
     for folder in (ROOT / "fixtures").glob("TPL*-*"):
         wanted = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
         wanted = {file for file in wanted if "__pycache__" not in file.parts}
-        found = {file.relative_to(installed / folder.name) for file in (installed / folder.name).rglob("*.*")}
+        found = {file.relative_to(installed / folder.name) for file in (installed / folder.name).rglob("*")}
         assert wanted <= found
     assert not list(wheel.rglob("__pycache__"))
     assert not (installed / "_engine").exists()
