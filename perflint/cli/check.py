@@ -273,7 +273,8 @@ def _checked(
 
 
 def _notes(asked: _Asked, discovery: Discovery, options: Options, report: Report) -> tuple[str, ...]:
-    """What is said of the program as a whole: how much of it is reached, and that nothing is where nothing is.
+    """What is said of the program as a whole: how much of it is reached, and where nothing is, that it is so and which
+    files cannot be imported.
 
     A run over a few files of many, as a hook's, says nothing of the others.
     """
@@ -285,7 +286,7 @@ def _notes(asked: _Asked, discovery: Discovery, options: Options, report: Report
     from perflint.engine import reach_of
 
     reach = reach_of(discovery, options)
-    notes = tuple(reach.lines()) if asked.statistics else ()
+    notes = tuple(reach.lines() if asked.statistics else reach.left_out())
     return (*notes, NO_LOOP) if reach.uses_torch and not reach.hot else notes
 
 

@@ -46,6 +46,10 @@ class Reach(NamedTuple):
         if self.unresolved:
             named = ", ".join(f"`{name}` ({often} hot, {calls} in all)" for name, often, calls in self.unresolved)
             yield f"Unresolved calls, the most frequent first: {named}"
+        yield from self.left_out()
+
+    def left_out(self) -> Iterator[str]:
+        """What is said of files that are not reported."""
         for path, lacking in self.unimportable:
             yield f"{path} cannot be imported, so nothing in it is reported: {lacking}"
 
