@@ -136,7 +136,6 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL505-repeated-forward/runs_that_may_differ",
     ),
     "what is asked for": (
-        "TPL203-tensor-formatting/periods_of_a_command_line",
         "TPL103-loader-without-workers/chosen_by_its_name",
         "TPL104-respawned-workers/many_by_default",
         "TPL101-blocking-transfer/batches_that_can_be_told",

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.configs import Configs
-from perflint.analysis.feasibility.options import OPTION_NAMES
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.summary import MODULE, FunctionFacts, Value
@@ -123,7 +121,7 @@ class Constants:
 
     def of_option(self, value: Value, scope: Scope) -> tuple[Value, ...]:
         """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest."""
-        if not isinstance(value, str) or last_name(value.rpartition(".")[0]) not in OPTION_NAMES:
+        if not isinstance(value, str) or not self._configs.options.holds(value.rpartition(".")[0], scope):
             return ()
         found = self._configs.options.defaults(value.rpartition(".")[2], scope.path)
         folder = posixpath.dirname(scope.path)
