@@ -46,8 +46,9 @@ class DataParallel(Rule):
       through them.
     - `isinstance(model, nn.DataParallel)`, annotations, a single device id, and tests.
     - Code that offers the wrapper by its name for others to choose.
-    - Programs that put the same model under DistributedDataParallel in another branch, for one process on each device.
-    - An option that names one device by default has low impact.
+    - Programs that put the same model under DistributedDataParallel in another branch, for one process on each device,
+      unless an option asks one process for several.
+    - An option that names one device by default, or counts one, has low impact.
 
     References
 

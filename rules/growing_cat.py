@@ -78,7 +78,7 @@ class GrowingCat(Rule):
     - Loops whose iterations read the concatenated value: key-value caches, token-by-token decoding, sliding windows.
     - Loops of few iterations, over few things (layers, devices, crops), or over things that are not known to be many.
     - Parts that are slices of one tensor.
-    - One number for each item, beside the forward of a model; results of unknown shape, where the loop runs once.
+    - One number for each item, beside the forward of a model; what methods of it give, where the loop runs once.
     - Iterations that generate what they add, or run a model on one item.
     - Tests, checkpoint conversions, and cold code of files that do not use torch.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.many_turns import has_many_turns
+from perflint.analysis.gradients.model_calls import is_loss_function
 from perflint.analysis.phases.turn_work import runs_a_model
 from perflint.analysis.values.growing import Grown, is_column
 from perflint.analysis.values.kind import Tag
@@ -34,8 +35,12 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     is_narrow = rank in (SCALAR, 1) or all(is_column(part) for part in grown.added)
     if _goes_over_batch(loop, ctx):
         return None if rank == SCALAR else Impact.LOW
-    if works and (is_narrow or (rank is None and _runs_seldom(loop, ctx))):
-        return None  # where nothing tells: a few iterations' results, or one number for each item
+    if works and is_narrow:
+        return None
+    if works and rank is None and _runs_seldom(loop, ctx):
+        # Where nothing tells: a few iterations' results, or one number for each item. What a network itself gives has
+        # features; a method of it may give anything, such as how likely an item is.
+        return Impact.LOW if all(_is_given_by_network(part, ctx) for part in grown.added) else None
     return Impact.MEDIUM if works or is_narrow else Impact.HIGH
 
 
@@ -84,6 +89,21 @@ def _runs_seldom(loop: ast.stmt, ctx: FileFacts) -> bool:
     scope = ctx.scope(loop)
     return heat is Heat.PERIODIC or (
         heat is Heat.ONCE and (scope.function == MODULE or bool(ctx.program.callers(scope)))
+    )
+
+
+def _is_given_by_network(part: ast.expr, ctx: FileFacts) -> bool:
+    """Whether a part is what a call of a module gives, or the first of several things that it gives."""
+    if isinstance(part, ast.Name):
+        made = [definition.value for definition in ctx.inference.flow.definitions(part)]
+    else:
+        made = [part]
+    return bool(made) and all(
+        isinstance(value, ast.Call)
+        and isinstance(value.func, (ast.Name, ast.Attribute))
+        and ctx.kind(value.func).tag is Tag.MODULE
+        and not is_loss_function(value.func, ctx)
+        for value in made
     )
 
 

@@ -41,16 +41,18 @@ def is_data_parallel(node: ast.Call, ctx: FileFacts) -> bool:
 
 def has_process_for_each(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether another branch of the function puts the same model, or what it is a part of, under a wrapper of one
-    process per device: who starts it with a launcher gets that.
+    process per device: who starts it with a launcher gets that. Not where a user asks this process for several devices
+    by an option of its own, whatever a launcher says: beside such a test there is no other branch.
     """
     wrapped = argument(node, 0, "module")
     name = _root(wrapped)
     if not name:
         return False
+    asked = _test_of_count(node, ctx)
     for part in walk(ctx.tree.scope_of(node)):
         if isinstance(part, ast.Call) and part is not node and ctx.is_call_of(part, *_OF_PROCESSES):
             given = argument(part, 0, "module")
-            if _root(given) == name:
+            if _root(given) == name and (asked is None or any(test is asked for test, _ in ctx.conditions(part))):
                 return True
     return False
 
@@ -135,7 +137,22 @@ def option_of_several(node: ast.Call, ctx: FileFacts) -> str:
     devices = argument(node, 1, "device_ids")
     name = last_name(devices).strip("_") if isinstance(devices, (ast.Name, ast.Attribute)) else ""
     defaults = ctx.program.whole.option_defaults(name, ctx.path) if name else ()
-    return name if defaults and all(isinstance(item, tuple) and len(item) == 1 for item in defaults) else ""
+    if defaults and all(isinstance(item, tuple) and len(item) == 1 for item in defaults):
+        return name
+    asked = _test_of_count(node, ctx)
+    return last_name(asked.left) if asked is not None else ""
+
+
+def _test_of_count(node: ast.Call, ctx: FileFacts) -> ast.Compare | None:
+    """`args.num_gpu > 1` around a wrapper, where the option of a command line is one device, or none, by default."""
+    for test, holds in ctx.conditions(node):
+        if not holds or not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Gt, ast.GtE)):
+            continue
+        if isinstance(test.left, (ast.Name, ast.Attribute)) and isinstance(test.comparators[0], ast.Constant):
+            defaults = ctx.program.whole.option_defaults(last_name(test.left), ctx.path)
+            if defaults and all(type(item) is int and item <= 1 for item in defaults):
+                return test
+    return None
 
 
 def _is_without_device(node: ast.Call, ctx: FileFacts) -> bool:
