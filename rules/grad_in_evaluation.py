@@ -38,6 +38,7 @@ from perflint.api.gradients import (
     stands_in_training,
     switches_itself,
     tells_of_modes,
+    walks_back,
 )
 from perflint.api.names import EVALUATES, HOOK
 
@@ -58,8 +59,7 @@ class GradInEvaluation(Rule):
 
     Why is this slow?
 
-    With gradients enabled, each operation creates a graph node and keeps the tensors that its backward pass needs for
-    as long as the output is alive.
+    Each operation creates a graph node and keeps the tensors of its backward pass for as long as the output is alive.
 
     What to do
 
@@ -77,9 +77,9 @@ class GradInEvaluation(Rule):
 
     Not reported
 
-    - Evaluations that need gradients: adversarial examples, saliency, guidance, test-time optimization.
-    - Functions whose callers all disable gradients, and framework hooks that run without gradients.
-    - Results that are converted to numpy directly, which raises with a graph.
+    - Evaluations that need gradients: adversarial examples, saliency, guidance, forces and normals of a forward pass.
+    - Functions whose callers all disable gradients, framework hooks that run without gradients, and results that are
+      converted to numpy directly. `volatile=True` disables gradients only before PyTorch 0.4.
 
     Known limitations
 
@@ -208,7 +208,7 @@ class GradInEvaluation(Rule):
         """A function that evaluates what it, or who calls it, puts into evaluation mode."""
         parts = ctx.body(node)
         models = switched or {name for part in parts if (name := evaluated(part))}
-        if not models or asks_for_gradients(node) or ctx.program.trains(ctx.own_scope(node)):
+        if not models or asks_for_gradients(node) or walks_back(node, ctx):
             return
         forward = first_with_gradients(parts, models, ctx, at_least)
         advice = f"Put `@torch.no_grad()` on `{node.name}`."

@@ -14,6 +14,7 @@ from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anyt
 from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.evidence import last_name
+from perflint.analysis.gradients.differentiating import differentiating
 from perflint.analysis.gradients.parameter_counts import ParameterCounts
 from perflint.analysis.gradients.processes import process_groups, reduces_on_gpus
 from perflint.analysis.names.holders import Holder, Holders
@@ -245,28 +246,37 @@ class Whole:
         summaries = self._program.summaries.values()
         return {last_name(base) for summary in summaries for item in summary.classes.values() for base in item.bases}
 
+    def differentiates_in(self, scope: Scope) -> bool:
+        """Whether a function takes gradients of what it computes, itself or in what it calls."""
+        return scope in self._differentiating
+
     @cached_property
     def differentiates(self) -> bool:
-        """Whether any `forward` asks for gradients itself, as models of energies do for their forces."""
+        """Whether any `forward` asks for gradients, as models of energies do for their forces."""
+        found = differentiating(self._program, passes=False)
         return any(
-            isinstance(call.func, str) and (call.func == "grad" or call.func.endswith("autograd.grad"))
-            for _, facts in self._program.resolver.nesting.by_name.get("forward", ())
-            if facts.in_class
-            for call in facts.calls
+            facts.in_class and scope in found
+            for scope, facts in self._program.resolver.nesting.by_name.get("forward", ())
         )
 
     @cached_property
     def differentiates_inputs(self) -> bool:
-        """Whether any class with a `forward` has a method that asks for gradients at what it is given, as fields of
-        distances do for their normals.
+        """Whether any class with a `forward` comes from there, or in another method, to code that asks for gradients
+        at what it is given, as fields of distances do for their normals.
         """
+        found = differentiating(self._program, inputs=True)
+        functions = self._program.resolver.nesting.functions
         return any(
             facts.in_class
-            and "requires_grad_" in facts.identifiers
-            and any(isinstance(call.func, str) and call.func.endswith("autograd.grad") for call in facts.calls)
-            and f"{scope.function.rpartition('.')[0]}.forward" in self._program.summaries[scope.path].functions
-            for scope, facts in self._program.resolver.nesting.functions
+            and scope in found
+            and f"{facts.in_class}.forward" in self._program.summaries[scope.path].functions
+            and (scope.function.endswith(".forward") or any(last_name(call.func) == "grad" for call in facts.calls))
+            for scope, facts in functions
         )
+
+    @cached_property
+    def _differentiating(self) -> frozenset[Scope]:
+        return differentiating(self._program)
 
     @cached_property
     def files_of_modules(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from perflint.analysis.gradients.evaluation_loops import (
     predicts,
     stands_in_training,
     tells_of_modes,
+    walks_back,
 )
 from perflint.analysis.gradients.forwards import (
     arguments,
@@ -209,6 +210,7 @@ __all__ = [
     "trained_after",
     "trains_itself",
     "value_of_sum",
+    "walks_back",
     "walks_back_elsewhere",
     "wrapped_uncompiled",
     "zeroes_by_default",

@@ -24,6 +24,8 @@ from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+#: The torch since which inputs that are marked as volatile record a graph as others do.
+_WITHOUT_VOLATILE = (0, 4)
 _BACKWARD = frozenset({"backward", "manual_backward"})
 _OFF = frozenset({"no_grad", "inference_mode"})
 _MODES = _BACKWARD | {"eval"}
@@ -40,8 +42,18 @@ def tells_of_modes(function: _Function, ctx: FileFacts) -> bool:
 
 
 def is_volatile(ctx: FileFacts) -> bool:
-    """`Variable(x, volatile=True)`: code for a torch that has no other way to switch gradients off."""
-    return any(isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module))
+    """`Variable(x, volatile=True)`, where the project is for a torch that has no other way to switch gradients off.
+    Since 0.4 it does nothing.
+    """
+    return (ctx.torch_version or _WITHOUT_VOLATILE) < _WITHOUT_VOLATILE and any(
+        isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module)
+    )
+
+
+def walks_back(function: _Function, ctx: FileFacts) -> bool:
+    """Whether a function trains or takes gradients of what it computes, itself or in what it calls."""
+    scope = ctx.own_scope(function)
+    return ctx.program.trains(scope) or ctx.program.whole.differentiates_in(scope)
 
 
 def script_parts(ctx: FileFacts) -> list[ast.AST]:
@@ -265,7 +277,7 @@ def evaluating_passes(parts: list[ast.AST], ctx: FileFacts) -> Iterator[ast.Call
         and any(ctx.is_root_loop(loop) for loop in ctx.loops(part))
         and not ctx.grad_off(part)
     ]
-    if forwards:
+    if forwards and not any(may_differentiate(part, ctx) for part in forwards):
         yield min(forwards, key=lambda call: (call.lineno, call.col_offset))
 
 
@@ -331,7 +343,7 @@ def _made_of(read: ast.Call) -> ast.Name | None:
 
 
 def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: FileFacts, at_least: Heat) -> ast.Call | None:
-    """The first forward, in source order, of what was put into evaluation mode."""
+    """The first forward, in source order, of what was put into evaluation mode; none where one may need gradients."""
     forwards = [
         part
         for part in parts
@@ -341,6 +353,8 @@ def first_with_gradients(parts: list[ast.AST], models: set[str], ctx: FileFacts,
         and not ctx.grad_off(part)
         and (ctx.heat(part) >= at_least or (at_least < Heat.STEP and ctx.loops(part)))
     ]
+    if any(may_differentiate(forward, ctx) for forward in forwards):
+        return None
     return min(forwards, key=lambda call: (call.lineno, call.col_offset), default=None)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.asked_for_parameters import is_asked_for_parameters
 from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_forward, is_method_of_values
-from perflint.analysis.names.refs import INSTANCE, Ref, Scope
+from perflint.analysis.names.refs import FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.models import CHEAP, LOSS, MODEL, NEEDS_GRADIENTS
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
@@ -110,14 +110,22 @@ def may_differentiate(forward: ast.Call, ctx: FileFacts, *, losses: bool = False
     gradients count as well.
     """
     whole = ctx.program.whole
+    kind = ctx.kind(forward.func)
+    refs = ctx.refs(forward.func) if isinstance(forward.func, (ast.Name, ast.Attribute)) else ()
+    if kind.path and kind.qualified:
+        refs += (Ref(INSTANCE, kind.path, kind.qualified),)
+    methods = [
+        method
+        for ref in refs
+        if ref.path
+        and (method := ctx.program.resolver.method(ref, "forward") if ref.kind == INSTANCE else ref) is not None
+    ]
+    scopes = [Scope(method.path, method.name) for method in methods if method.path and method.kind == FUNCTION]
+    if any(whole.differentiates_in(scope) for scope in scopes):
+        return True
     if not (whole.differentiates_inputs or (losses and whole.differentiates)):
         return False
-    kind = ctx.kind(forward.func)
-    if kind.path and kind.qualified:
-        method = ctx.program.resolver.method(Ref(INSTANCE, kind.path, kind.qualified), "forward")
-        if method is not None and method.path:
-            return bool(ctx.program.graph.unresolved.get(Scope(method.path, method.name)))
-    return True
+    return not scopes or any(ctx.program.graph.unresolved.get(scope) for scope in scopes)
 
 
 def runs_network(call: ast.Call, ctx: FileFacts, *, sure: bool) -> bool:

@@ -9,7 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluated_calls import is_first_forward
 from perflint.analysis.gradients.evaluation_loops import is_evaluated_as_a_whole
 from perflint.analysis.gradients.in_reach import ASKING
-from perflint.analysis.gradients.model_calls import is_model_call
+from perflint.analysis.gradients.model_calls import is_model_call, may_differentiate
 from perflint.analysis.gradients.results import Followed, forwards_read_by, has_no_graph, learns
 from perflint.analysis.gradients.ways_without import is_called_without_gradients, is_switched_off_by_some
 from perflint.finding import Heat
@@ -51,7 +51,7 @@ def read_for_values(node: ast.expr, ctx: FileFacts) -> Iterator[ast.Call]:
         followed = Followed(ctx, by_value=True)
         if not followed.ends(forward, _DEPTH) or followed.detached:
             continue
-        if not is_called_without_gradients(ctx.scope(forward), ctx):
+        if not is_called_without_gradients(ctx.scope(forward), ctx) and not may_differentiate(forward, ctx):
             yield forward
 
 

@@ -206,6 +206,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "has_class": (_plain,),
     "differentiates": (),
     "differentiates_inputs": (),
+    "differentiates_in": (_scope,),
     "files_of_modules": (),
     "outlasting": (_plain,),
     "starts_anew": (_plain, _plain),
