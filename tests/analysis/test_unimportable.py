@@ -224,3 +224,19 @@ def test_one_file_given_alone_knows_nothing_of_those_beside_it(
     (tmp_path / "train.py").write_text(TRAINING.format(importing="from .heads import Head"))
     run(["check", "train.py", "--impact", "low", "--output-format", "concise", "--exit-zero"])
     assert "train.py:" in capsys.readouterr().out
+
+
+def test_a_module_named_after_the_library_that_it_uses_stands_for_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = faults(
+        tmp_path,
+        monkeypatch,
+        pkg="",
+        pkg__torch="import torch\nfrom torch import distributions\n",
+        pkg__shapes="from torch import distributions\nfrom torch.distributions.utils import broadcast_all\n",
+        pkg__wandb="import wandb\nfrom wandb.sdk.lib import RunDisabled\n",
+        pkg__logs="from wandb import Artifact\nfrom wandb.sdk import Run\n",
+        pkg__parts="from .wandb import Tracker\n",
+    )
+    assert found == {"pkg/parts.py": "pkg/wandb.py has no `Tracker`"}

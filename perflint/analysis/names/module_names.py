@@ -55,6 +55,10 @@ class ModuleTable:
         """Whether an import is plainly of no file of the project: most are, and need no second thought."""
         return target.partition(".")[0] not in self._firsts and target[:1] != "."
 
+    def means_library(self, first: str, folder: str) -> bool:
+        """Whether a package that has a part of a library's name means the library by it."""
+        return first in _LIBRARIES and self._is_package(folder)
+
     def find(self, dotted: str, importer: str) -> str | None:
         """The file that an absolute module name most likely means in `importer`."""
         found = self.candidates(dotted, importer)
@@ -79,9 +83,9 @@ class ModuleTable:
     def _candidates(self, dotted: str, folder: str) -> tuple[str, ...]:
         tail = dotted.replace(".", "/")
         found: dict[str, None] = {}
-        is_library = dotted.partition(".")[0] in _LIBRARIES
+        first = dotted.partition(".")[0]
         for root in self._roots(folder):
-            if is_library and self._is_package(root):
+            if self.means_library(first, root):
                 continue
             prefix = f"{root}/" if root not in ("", "/") else root
             for place in (f"{prefix}{tail}.py", f"{prefix}{tail}/__init__.py"):

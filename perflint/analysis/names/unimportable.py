@@ -199,15 +199,23 @@ class Unimportable:
         return found if all(self._below(root, parts, names).lacking for root in roots) else _UNKNOWN
 
     def _own_root(self, folder: str, top: str) -> str | None:
-        """The nearest folder at or above one that has a module or a package of a name."""
+        """The nearest folder at or above one that has a module or a package of a name. Not a module that imports its
+        own name: `loggers/wandb.py` and all beside it mean the library.
+        """
         while folder not in (join(folder, top), dirname(folder)):
             place = join(folder, top)
-            if place in self._paths or join(place, "__init__") in self._paths:
-                return folder
+            if join(place, "__init__") in self._paths or (place in self._paths and not self._imports_itself(place)):
+                if not self._modules.means_library(top, folder):
+                    return folder
             if place in self._unread or folder in self._walked:
                 return None
             folder = dirname(folder)
         return None
+
+    def _imports_itself(self, place: str) -> bool:
+        """Whether a module imports what is called as it is."""
+        needs = self._summaries[self._paths[place]].needs
+        return any(module.partition(".")[0] == basename(place) for module, _ in needs)
 
     def _below(self, root: str, parts: tuple[str, ...], names: tuple[str, ...]) -> _Import:
         """What importing a module that lies below a folder comes to."""
