@@ -90,7 +90,7 @@ class Program:
         self.beside = beside
         self.unimportable = Unimportable(self.summaries, self.modules, beside, configured)
         self.unimportable.set_aside()
-        self.resolver = Resolver(self.summaries, self.modules, is_loader)
+        self.resolver = Resolver(self.summaries, self.modules, is_loader, configured)
         self.graph = CallGraph(self.resolver, configured)
         self.graph.build(together)
         #: What its configurations set.

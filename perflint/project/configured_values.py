@@ -28,6 +28,11 @@ _MOST_ITEMS = 8
 _LONGEST = 80
 _LINE = pattern(r"""^( *)(- +)?(?:(["']?)([A-Za-z_][\w./-]*)\3[ \t]*:(?=[ \t]|$))?[ \t]*(.*?)[ \t]*$""")
 _COMMENT = pattern(r"(?:^|[ \t])#.*$")
+_HOCON_COMMENT = pattern(r"(?m)(?:^|[ \t])(?:#|//).*$")
+_HOCON = pattern(
+    r"""([\w.-]+|"[\w.-]+")[ \t]*[=:]?[ \t]*\{|"""
+    r"""([\w.-]+|"[\w.-]+")[ \t]*[=:][ \t]*(\[[^\[\]]*\]|"[^"\n]*"|[^\n,}]*)|\}"""
+)
 _INT = pattern(r"[-+]?\d+\Z")
 _FLOAT = pattern(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?\Z")
 _WORDS: dict[str, Any] = {
@@ -45,6 +50,8 @@ def values(path: str, text: bytes, place: int) -> Iterator[bytes]:
         found = _of_yaml(text.decode("utf-8", "replace"))
     elif path.endswith(".json"):
         found = _of_json(text)
+    elif path.endswith(".conf"):
+        found = _of_hocon(text.decode("utf-8", "replace"))
     elif path.endswith(_COMMANDS):
         found = _of_commands(text.decode("utf-8", "replace"))
     else:
@@ -93,6 +100,19 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     for key, item in value.items():
         if isinstance(key, str) and key and " " not in key and "=" not in key:
             yield from _flat(f"{path}.{key}" if path else key, item)
+
+
+def _of_hocon(text: str) -> Iterator[tuple[str, Any]]:
+    """`train { lr = 1e-3 }`, as pyhocon and Typesafe's library read it."""
+    around: list[str] = []
+    for match in _HOCON.finditer(_HOCON_COMMENT.sub("", text)):
+        opened, key, value = match.groups()
+        if opened:
+            around.append(opened.strip('"'))
+        elif key:
+            yield ".".join([*around, key.strip('"')]), _value(value.strip())
+        elif around:
+            around.pop()
 
 
 def _of_yaml(text: str) -> Iterator[tuple[str, Any]]:

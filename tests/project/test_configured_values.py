@@ -60,3 +60,20 @@ def test_a_file_of_data_says_nothing() -> None:
 def test_commands_set_what_they_name_by_its_path() -> None:
     text = "python train.py --gpu 1 MODEL.DEPTH 4 SOLVER.FAST=False \\\n agent.turns=2 +data.part='x' a.py b=3\n"
     assert _set("run.sh", text) == {"MODEL.DEPTH=4", "SOLVER.FAST=false", "agent.turns=2", 'data.part="x"'}
+
+
+def test_hocon_is_read_by_its_braces() -> None:
+    text = """
+# what is trained
+train {
+    model_class = nets.Net   // by its name
+    rate = 1.0e-4, steps : 5
+    milestones = [250,500]
+    inner = { deep : true }
+}
+seed = 1
+"""
+    assert _set("a.conf", text) == {
+        'train.model_class="nets.Net"', "train.rate=0.0001", "train.steps=5", "train.milestones=[250, 500]",
+        "train.inner.deep=true", "seed=1",
+    }  # fmt: skip

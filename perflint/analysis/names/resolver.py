@@ -53,7 +53,6 @@ _MANY = 8
 #: Told apart from every answer by what it is, not by what it holds.
 _UNASKED: Refs = (Ref("", "", ""),)
 
-
 #: Of values that are no names. All others, literals and displays, are nothing that runs.
 _FORMS = frozenset({"call", "attr", "item", "either", "lambda"})
 _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
@@ -67,8 +66,9 @@ class Resolver:
     """Evaluates values of linked summaries. `param_refs` says what callers pass, once the call graph is known."""
 
     def __init__(
-        self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool]
-    ) -> None:
+        self, summaries: Mapping[str, Summary], modules: ModuleTable, is_loader: Callable[[Resolver, Ref], bool],
+        configured: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:  # fmt: skip
         self.summaries = summaries
         #: The files that hold tests.
         self.tests = frozenset(path for path, summary in summaries.items() if summary.holds_tests)
@@ -102,7 +102,7 @@ class Resolver:
         self._with_loader: dict[int, tuple[Refs, bool]] = {}
         self._optimizers: dict[Scope, frozenset[str]] = {}
         self.imports = Imports(self, modules)
-        self.results = Results(self)
+        self.results = Results(self, configured)
         self.loaded_modules = LoadedModules(self)
 
     def optimizers(self, scope: Scope) -> frozenset[str]:

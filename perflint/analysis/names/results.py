@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from perflint.analysis.names.contents import REGISTERED, REGISTERED_INSTANCE
 from perflint.analysis.names.fitting import may_take
+from perflint.analysis.names.named_classes import NamedClasses
 from perflint.analysis.names.refs import (
     CLASS,
     EXTERNAL,
@@ -43,8 +44,9 @@ _IDENTITY_METHODS = wrappers.MODULE_CHAIN | wrappers.UNWRAP_METHODS | {"compile"
 class Results:
     """Answers for one program: parts of what its resolver says of values."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, configured: Callable[[], frozenset[str]]) -> None:
         self._resolver = resolver
+        self.named_classes = NamedClasses(resolver, configured)
         #: By function, what it gives back, each of several by itself, and whether none of it is what a call hands it.
         self._given_back: dict[Ref, tuple[list[Value], bool]] = {}
 
@@ -98,13 +100,18 @@ class Results:
         paths = (
             [scope.path] if own else [ref.path for ref in self._resolver.refs(base, scope) if ref.kind == MODULE_REF]
         )
-        return together([self._resolver.offered(path) for path in paths])
+        found = together([self._resolver.offered(path) for path in paths])
+        return found or (self.named_classes.imported_into(scope.path, name) if own else ())
 
     def result(self, callee: Ref, value: Value, scope: Scope) -> Refs:
         if callee.kind == CLASS:
             return (record(Ref, (INSTANCE, callee.path, callee.name)),)
         if callee.kind == FUNCTION:
-            found = self._resolver.loaded_modules.through(callee, value, scope) or self.returned(callee, value, scope)
+            found = (
+                self._resolver.loaded_modules.through(callee, value, scope)
+                or self.named_classes.through(callee, value, scope)
+                or self.returned(callee, value, scope)
+            )
             return self._resolver.contents.chosen(found, callee, value, scope) if len(found) > 1 else found
         if callee.kind == INSTANCE:
             method = self._resolver.method(callee, "forward") or self._resolver.method(callee, "__call__")

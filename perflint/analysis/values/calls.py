@@ -145,9 +145,12 @@ class Calls:
         """
         around = self.inference.tree.function_of(func)
         scope = Scope(self.inference.path, MODULE if around is None else self.inference.tree.qualname(around))
-        refs = self.inference.program.resolver.refs(value_of(func), scope)
+        resolver = self.inference.program.resolver
+        refs = resolver.refs(value_of(func), scope)
         if not any(ref.kind == CLASS and self.classes.is_module(ref) for ref in refs):
             return UNKNOWN
+        if len(refs) == 1 and resolver.results.named_classes.is_named(value_of(func), scope):
+            return self.value(self.inference.of_refs(refs), arguments)
         made = join(self.value(self.inference.of_refs((ref,)), arguments) for ref in refs if ref.kind != INSTANCE)
         # Which one it is stays open: what stands beside them may be nothing that can be seen.
         return made.but(qualified="", path="").at_most(Confidence.MEDIUM) if made.tag is Tag.MODULE else UNKNOWN

@@ -130,9 +130,9 @@ class Filling:
             child = outer
 
     def with_keys(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
-        """`found = {}` with what `found["loss"] = loss` puts into it."""
+        """`found = {}` with what `found["loss"] = loss` puts into it, and a batch with what moves some of its parts."""
         stores = self._inference.flow.key_stores(node)
-        if not stores:
+        if not stores or (kind.tag is not Tag.MAPPING and not all(isinstance(key, str) for key in stores)):
             return kind
         items = dict(kind.items)
         for key, each in stores.items():
@@ -141,6 +141,8 @@ class Filling:
                 kinds = [made for made in kinds if made.tag is not Tag.NUMBER]  # it stands in until one is computed
             items[key] = join(kinds).but(fresh=False)
         # What was told of all entries before goes for those under other keys.
+        if kind.tag is not Tag.MAPPING:  # what is taken for a tensor of a loader has keys
+            return kind.but(tag=Tag.BATCH, items=tuple(sorted(items.items(), key=by_key)))
         element = join(items[key] for key in stores) if kind.element is None else kind.element
         return kind.but(element=element, items=tuple(sorted(items.items(), key=by_key)))
 

@@ -266,7 +266,7 @@ class Inference:
         if found.tag in _FILLED or _may_be_mapping(found):
             empty = len(definitions) == 1 and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
             found = self.filling.with_new_items(node, found, frame, empty=empty)
-        if found.tag is Tag.MAPPING:
+        if found.tag is Tag.MAPPING or (found.on_host and found.tag in (Tag.BATCH, Tag.TENSOR)):
             found = self.filling.with_keys(node, found, frame)
         if found.tag is Tag.INSTANCE and found.path:
             found = self.filling.with_attributes(node, found, frame)

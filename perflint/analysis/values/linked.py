@@ -12,11 +12,15 @@ from perflint.ir.summary import Summary, Value
 from perflint.syntax.flow import Flow
 
 if TYPE_CHECKING:
+    from perflint.analysis.names.results import Results
     from perflint.analysis.values.siblings import Siblings
 
 
 class Names(Protocol):
     """Names across files: `perflint.analysis.names.resolver.Resolver`."""
+
+    @property
+    def results(self) -> Results: ...
 
     def refs(self, value: Value, scope: Scope) -> Refs: ...
 
