@@ -48,6 +48,8 @@ from perflint.torch_model.step_frameworks import CONTAINERS_OF_CALLED, RUN_BY_CA
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
 _DEEPEST = 12
+#: What says nothing of a module but that it is one.
+_ANY_MODULE = "torch.nn.Module"
 
 
 class _Callee(NamedTuple):
@@ -61,12 +63,8 @@ class _Callee(NamedTuple):
 
 
 _LIBRARY = _Callee([], {}, is_library=True)
-#: What surely runs nothing of the project, unless it is handed a function.
-_DULL = _Callee([], {}, is_library=True)
-
-
-#: What says nothing of a module but that it is one.
-_ANY_MODULE = "torch.nn.Module"
+_SO_FAR_LIBRARY = _Callee([], {}, is_library=True)  # before it is known what callers pass and registries hold
+_DULL = _Callee([], {}, is_library=True)  # what surely runs nothing of the project, unless it is handed a function
 
 
 class CallGraph:
@@ -296,8 +294,8 @@ class CallGraph:
         call = facts.calls[index]
         targets, inherited, is_library = callee
         passes = call.args or call.keywords
-        if is_library and not guess and (maps_a_name(call) or self._is_any_module(call.func, scope, facts)):
-            return False  # what a name stands for may be what callers pass
+        if is_library and not guess and (callee is _SO_FAR_LIBRARY or self._may_be_passed(call, scope, facts)):
+            return False
         if passes and not targets and not inherited:
             for handed in self._handed.callbacks(call, scope, facts):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
@@ -333,15 +331,15 @@ class CallGraph:
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
         return bool(targets or inherited)
 
-    def _is_any_module(self, func: Value, scope: Scope, facts: FunctionFacts) -> bool:
-        """Whether a call is of a parameter that is declared as a module, and as no class in particular."""
-        if type(func) is not str:
-            return False
-        name = func.partition(".")[0]
+    def _may_be_passed(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> bool:
+        """Whether what a name stands for may be what callers pass: a parameter that is declared as a module, and as no
+        class in particular.
+        """
+        if maps_a_name(call) or type(call.func) is not str:
+            return maps_a_name(call)
+        name = call.func.partition(".")[0]
         declared = next((param.annotation for param in facts.params if param.annotation and param.name == name), "")
-        if not declared:
-            return False
-        return any(ref.name == _ANY_MODULE for ref in self.resolver.annotated(declared, scope))
+        return bool(declared) and any(ref.name == _ANY_MODULE for ref in self.resolver.annotated(declared, scope))
 
     def _may_run(self, target: Scope, call: CallFacts) -> bool:
         """Whether one of those that a call may run takes what it hands over. A method that is called as one has nothing
@@ -387,9 +385,11 @@ class CallGraph:
         )
 
     def _evaluated(self, func: Value, scope: Scope) -> _Callee:
+        leans = self.resolver.leans
         targets = self.targets(func, scope)
         if targets is None:
-            return _LIBRARY
+            is_dotted = type(func) is not str or "." in func  # a class that is a parameter's default waits elsewhere
+            return _SO_FAR_LIBRARY if is_dotted and leans != self.resolver.leans else _LIBRARY
         inherited = self._overriding.of_call(func, scope, targets)
         return record(_Callee, (targets, inherited, False))
 

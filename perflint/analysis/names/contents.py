@@ -147,27 +147,38 @@ class Contents:
         if not held or self._resolver.param_values is None:
             return found
         facts = self._resolver.summaries[function.path].functions[function.name]
-        scope = Scope(function.path, function.name)
         is_method = bool(facts.in_class) and "staticmethod" not in facts.decorators
+        handed: set[Container] = set()
         for place, param in enumerate(facts.params):
             value = argument(call, param.name, place - is_method) if place >= is_method else None
             own = self._homes.container(value, caller) if isinstance(value, str) else None
-            if own is None or own not in held:
-                continue
-            passed = self._named(param.name.lstrip("="), scope)
-            others = {item for one in passed if one != own for item in held.get(one, ())} - set(held[own])
-            found = tuple([ref for ref in found if _class_of(ref) not in others])
-        return found
+            if own is not None and own in held:
+                handed.add(own)
+        if not handed:
+            return found
+        own_items = {item for one in handed for item in held[one]}
+        others = {item for one, items in held.items() if one not in handed for item in items} - own_items
+        return tuple([ref for ref in found if _class_of(ref) not in others])
 
     def _named(self, receiver: str, scope: Scope) -> list[Container]:
-        """The containers that a name may be of: where it is a parameter, those that callers pass."""
+        """The containers that a name may be of: where it is a parameter, those that callers pass, or hand on."""
         container = self._homes.container(receiver, scope) if receiver else None
-        found = [] if container is None else [container]
-        if self._resolver.param_values is not None and "." not in receiver:
-            for value, caller in self._resolver.param_values(scope, receiver):
+        found = {} if container is None else {container: None}
+        waiting = [(receiver, scope)]
+        seen = set(waiting)
+        while waiting and self._resolver.param_values is not None:
+            name, where = waiting.pop()
+            if "." in name:
+                continue
+            for value, caller in self._resolver.param_values(where, name):
                 given = self._homes.container(value, caller) if isinstance(value, str) else None
-                found += [] if given is None else [given]
-        return found
+                if given is None:
+                    continue
+                found[given] = None
+                if given.is_local and (value, caller) not in seen:  # what the caller was handed itself
+                    seen.add((value, caller))
+                    waiting.append((value, caller))
+        return list(found)
 
     def _is_handed_itself(self, receiver: str, scope: Scope, registry: Ref) -> bool:
         """Whether a parameter is a registry that one of its own methods hands over."""
