@@ -11,7 +11,8 @@ A question is a guard's name (`rarity`), None for what tells nothing, or one of
   and of `parameter?` by those on which they hand over anything but None
 - `("switched", questions, question, otherwise)`: `question`, where one of these of attributes asks a mere switch of
   a mode; `otherwise`, what the names say
-- `("counted", attribute, otherwise)`: that an attribute of `self` equals a number, by the remainders that it is given
+- `("counted", attribute, otherwise)`: what a comparison with an attribute of `self` tells, by the remainders that it is
+  given, and by whether anything counts there at all
 - `("all", questions)`, `("any", questions)`
 """
 
@@ -245,9 +246,9 @@ def _of_sides(
         if remainder is None and type(right) is ast.Constant and type(right.value) is int and path_of(left):
             path = path_of(left) or ""
             remainder = _counters(scope).remainders.get(path)
-            if remainder is None and path.startswith("self.") and path.count(".") == 1 and scope.facts.in_class:
+            if remainder is None and (counter := _attribute_of_self(left, scope)):
                 said = _said(test, body, scope, truth=truth)
-                return ("counted", path[5:], said) if holds and said in (None, FIRST) else None
+                return ("counted", counter, said) if holds and said in (None, FIRST) else None
         if remainder is not None and isinstance(remainder.op, ast.Mod):
             return _period(remainder, body) if holds else None
     if truth and isinstance(op, (ast.Lt, ast.LtE)) and _is_within_turn(left, right):
@@ -264,7 +265,15 @@ def _of_sides(
                 return ACCUMULATION if gathers else _named_period(limit)
         if isinstance(count, ast.BinOp) and isinstance(count.op, ast.Sub) and _moves_on(body, count.right):
             return _named_period(limit)  # `if step - last >= every: ...; last = step`
-    return None
+    counter = _attribute_of_self(left, scope)
+    said = _said(test, body, scope, truth=truth) if counter else None
+    return ("counted", counter, said) if said in (FIRST, PERIODIC) else None
+
+
+def _attribute_of_self(value: ast.expr, scope: Growing) -> str:
+    """`count` of `self.count` in a method, empty for anything else."""
+    path = (path_of(value) or "") if scope.facts.in_class else ""
+    return path[5:] if path.startswith("self.") and path.count(".") == 1 else ""
 
 
 def _of_presence(

@@ -120,7 +120,12 @@ class Constants:
         return tuple(passed) or None
 
     def of_option(self, value: Value, scope: Scope) -> tuple[Value, ...]:
-        """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest."""
+        """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest, or a
+        name that holds it.
+        """
+        kept = self._resolver.summaries[scope.path].functions[scope.function].binds.get(value, ()) if value else ()
+        if len(kept) == 1 and isinstance(kept[0], str) and "." in kept[0]:
+            value = kept[0]  # `every = args.every`
         if not isinstance(value, str) or not self._configs.options.holds(value.rpartition(".")[0], scope):
             return ()
         found = self._configs.options.defaults(value.rpartition(".")[2], scope.path)

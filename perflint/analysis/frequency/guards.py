@@ -8,6 +8,7 @@ from dataclasses import replace
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constants import NOTHING_GIVEN, Constants, Given
+from perflint.analysis.frequency.set_up_once import SetUpOnce
 from perflint.analysis.frequency.shared_turns import counts_processes
 from perflint.analysis.frequency.switches import Switches
 from perflint.analysis.names.declared import is_abstract
@@ -45,6 +46,7 @@ class Guarding:
         self._constants = Constants(resolver, graph, configs)
         self._fresh = FreshResults(resolver)
         self._switches = Switches(resolver, graph, self.answer)
+        self._set_up = SetUpOnce(resolver)
         self._answering: set[Scope] = set()
         #: By file and class, the methods that keep tests in attributes.
         self._keeping: dict[tuple[str, str], list[tuple[Scope, FunctionFacts]]] = {}
@@ -94,6 +96,8 @@ class Guarding:
         """By what the methods of a class give an attribute."""
         form, name, *truth, otherwise = question
         cls = self._resolver.nesting.enclosing_class(scope)
+        if form == "counted" and otherwise is not None and self._set_up.is_set_up_once(name, cls):
+            return None
         answers = []
         for owner in self._resolver.mro(cls) if cls.name else ():
             written = self._resolver.hierarchy.facts(owner)
