@@ -226,7 +226,7 @@ def _running(loops: Loops, resolver: Resolver, graph: CallGraph, training: set[S
     }
     for scope, facts in resolver.nesting.functions:
         if scope.function != MODULE and scope not in found and scope not in holding and scope not in training:
-            if any(call.args and _is_network(call, scope, graph) for call in facts.calls):
+            if any(_is_given(call) and _is_network(call, scope, graph) for call in facts.calls):
                 found.add(scope)
     waiting = list(found)
     while waiting:
@@ -268,7 +268,7 @@ def _model_calls(
         index = _loop_of(facts, call.context)
         if index is None:
             continue
-        if number not in runs and (number in resolved or not call.args or not _is_network(call, scope, graph)):
+        if number not in runs and (number in resolved or not _is_given(call) or not _is_network(call, scope, graph)):
             continue
         if not _is_of_loop(call, facts):
             yield index, call
@@ -281,14 +281,20 @@ def _loop_of(facts: FunctionFacts, context: int) -> int | None:
     return next((index for index in long if not _is_short(facts.loops[index])), long[0] if long else None)
 
 
+def _is_given(call: CallFacts) -> bool:
+    """Whether a call is given anything but settings: `model(x)`, `model(**inputs)`, `model(input_ids=ids)`."""
+    return bool(call.args) or any(not isinstance(value, tuple) or value[0] != "const" for _, value in call.keywords)
+
+
 def _is_network(call: CallFacts, scope: Scope, graph: CallGraph) -> bool:
     """Whether what is called goes by a network's name, or is a whole one of a library, whatever it is called here."""
     if last_name(call.func) in RUNNERS:
         return True
     if not isinstance(call.func, str):
         return False
-    refs = graph.resolver.refs(call.func, scope)
-    if not refs and "." not in call.func.removeprefix("self.") and MODEL.search(last_name(call.func)):
+    func = call.func.removesuffix(".forward")
+    refs = graph.resolver.refs(func, scope)
+    if not refs and "." not in func.removeprefix("self.") and MODEL.search(last_name(func)):
         return True
     made = (ref.name for ref in refs if ref.kind == EXTERNAL_INSTANCE)
     return any(makes_module(name) and not canonical(name).startswith(_LAYERS) for name in made)

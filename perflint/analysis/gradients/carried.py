@@ -57,6 +57,8 @@ def carries_graph(value: ast.expr, loop: ast.stmt, ctx: FileFacts, depth: int = 
         return any(carries_graph(part, loop, ctx, depth + 1) for part in given)
     if isinstance(value, ast.Attribute):
         return value.attr in _GRAPH_ATTRIBUTES and carries_graph(value.value, loop, ctx, depth + 1)
+    if isinstance(value, ast.Subscript):
+        return carries_graph(value.value, loop, ctx, depth + 1)  # `loss, scores = model(x, y)[:2]`
     if isinstance(value, ast.Name):
         inside = set(map(id, ctx.tree.walk(loop)))
         definitions = ctx.inference.flow.definitions(value)

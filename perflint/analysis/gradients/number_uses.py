@@ -32,7 +32,7 @@ def reads_number(use: ast.expr, ctx: FileFacts) -> bool:
                 return False
         elif isinstance(outer, ast.Call):
             name = callee_name(outer)
-            if name in _READERS or (child is not outer.func and LOGS.search(name)):
+            if name in _READERS or (child is not outer.func and (LOGS.search(name) or _is_of_numbers(outer, ctx))):
                 return True
             if child is outer.func and isinstance(outer.func, ast.Attribute) and name not in GRAPH_CARRIERS:
                 return False
@@ -42,6 +42,11 @@ def reads_number(use: ast.expr, ctx: FileFacts) -> bool:
             return False
         child = outer
     return False
+
+
+def _is_of_numbers(call: ast.Call, ctx: FileFacts) -> bool:
+    """`math.exp(total / count)`: a library that knows no graph."""
+    return (ctx.target(call.func) or "").partition(".")[0] in ("math", "numpy")
 
 
 def _template(node: ast.AST, child: ast.AST) -> str | None:

@@ -40,7 +40,7 @@ def forward_on_grown(node: ast.Call, ctx: FileFacts) -> ast.Call | None:
     forwards = [
         part
         for part in ctx.walk(loop)
-        if isinstance(part, ast.Call) and _takes(part, target.id) and is_model_call(part, ctx)
+        if isinstance(part, ast.Call) and _takes(part, target.id, loop) and is_model_call(part, ctx)
     ]
     if len(forwards) != 1 or not _is_picked(new, forwards[0], loop):
         return None
@@ -58,7 +58,10 @@ def _names_a_cache(loop: ast.stmt) -> bool:
     for part in walk(loop):
         name = last_name(part)
         if isinstance(part, ast.keyword):
-            name = "" if part.arg == "use_cache" and is_constant(part.value, value=False) else part.arg or "past"
+            known = part.arg or ("" if _entries(part.value, loop) else "past")
+            name = "" if part.arg == "use_cache" and is_constant(part.value, value=False) else known
+        if isinstance(part, ast.Dict):
+            name = " ".join(str(key.value) if isinstance(key, ast.Constant) else "past" for key in part.keys)
         if name != "empty_cache" and CACHE.search(name):
             return True
     return False
@@ -77,15 +80,29 @@ def _is_cropped(loop: ast.stmt, name: str, grown: ast.stmt) -> bool:
     return False
 
 
-def _takes(call: ast.Call, name: str) -> bool:
-    """Whether the whole sequence is an argument of its own."""
-    for given in [*call.args, *(part.value for part in call.keywords)]:
+def _takes(call: ast.Call, name: str, loop: ast.stmt) -> bool:
+    """Whether the whole sequence is an argument of its own, or an entry of a dict that the loop spreads over some."""
+    spread = [part.value for part in call.keywords if part.arg is None]
+    entries = [item for options in spread for item in _entries(options, loop)]
+    for given in [*call.args, *(part.value for part in call.keywords), *entries]:
         item = given
         while isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in _MOVES:
             item = item.func.value
         if isinstance(item, ast.Name) and item.id == name:
             return True
     return False
+
+
+def _entries(options: ast.expr, loop: ast.stmt) -> list[ast.expr]:
+    """The values of a dict that is written out, there or where the loop gives it its name: `{"input_ids": tokens}`."""
+    if isinstance(options, ast.Name):
+        made = [item.value for item in _settings(loop, options.id)]
+        return [entry for item in made if not isinstance(item, ast.Name) for entry in _entries(item, loop)]
+    if isinstance(options, ast.Dict):
+        return options.values
+    if isinstance(options, ast.Call) and isinstance(options.func, ast.Name) and options.func.id == "dict":
+        return [item.value for item in options.keywords]
+    return []
 
 
 def _is_picked(new: ast.expr, forward: ast.Call, loop: ast.stmt) -> bool:
