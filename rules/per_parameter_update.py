@@ -19,6 +19,7 @@ from perflint.api.names import ADAPTS
 from perflint.api.parameters import Update, is_walk, treats_alike, updates_of_each, walks_few, walks_parameters
 from perflint.api.phases import is_trial_run
 
+from ._fixes.foreach_advice import advice_for
 from ._fixes.foreach_update import on_lists
 
 #: Operations for each parameter of an optimizer's own step: of fewer there is little to gain.
@@ -115,7 +116,7 @@ class PerParameterUpdate(Rule):
             ctx,
             f"The loop over `{ctx.text(node.iter)}` {ctx.heat(node.body[0]).phrase} and launches "
             f"{_count(updates)} for each parameter.",
-            advice=_advice(updates, ctx),
+            advice=advice_for(node, updates, ctx),
             fix=on_lists(node, ctx),
         )
 
@@ -157,19 +158,3 @@ def _has_another_way(node: ast.For, ctx: Context) -> bool:
 
 def _count(updates: list[Update]) -> str:
     return "an update" if len(updates) == 1 else f"{len(updates)} updates"
-
-
-def _advice(updates: list[Update], ctx: Context) -> str:
-    text = " ".join(ctx.text(update.node) for update in updates)
-    methods = {update.method for update in updates}
-    if methods & {"clamp_", "clip_", "clamp_min_", "clamp_max_"}:
-        return "Use `torch._foreach_clamp_min_` and `torch._foreach_clamp_max_` on a list of all of them."
-    if len(updates) == 1 and ".grad" in text and methods & {"mul_", "div_", "Mult", "Div"}:
-        return "Use `torch._foreach_mul_` on a list of all gradients, or `torch.nn.utils.clip_grad_norm_`."
-    if ".grad" in text:
-        return "Use an optimizer such as `torch.optim.SGD`, or `torch._foreach_add_` on lists."
-    if len(updates) == 1 and methods & {"mul_", "div_", "Mult", "Div"}:
-        return "Use `torch._foreach_mul_` on a list of all of them."
-    return (
-        "Use `torch._foreach_lerp_` on two lists, or `torch.optim.swa_utils.AveragedModel` with `get_ema_multi_avg_fn`."
-    )

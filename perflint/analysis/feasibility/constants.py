@@ -120,8 +120,8 @@ class Constants:
         return tuple(passed) or None
 
     def of_option(self, value: Value, scope: Scope) -> tuple[Value, ...]:
-        """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest, or a
-        name that holds it.
+        """What an option of the command line is unless a user sets it: `args.every`, of the parser that is nearest, or
+        a name that holds it.
         """
         kept = self._resolver.summaries[scope.path].functions[scope.function].binds.get(value, ()) if value else ()
         if len(kept) == 1 and isinstance(kept[0], str) and "." in kept[0]:

@@ -21,7 +21,7 @@ _UPDATES = frozenset(
 _HARMLESS = frozenset(
     "detach to float data is_floating_point items values keys zip parameters named_parameters state_dict isinstance "
     "hasattr getattr no_grad type_as cpu cuda startswith replace removeprefix min max float int dtype clone view_as "
-    "is_complex".split()
+    "is_complex get".split()
 )
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())

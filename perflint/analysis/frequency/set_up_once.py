@@ -1,4 +1,4 @@
-"""Attributes that count nothing, whatever they are called: each constructor gives them once what it is told, `self.k = k`."""
+"""Attributes that count nothing, whatever they are called: constructors give them what they are told, `self.k = k`."""
 
 from __future__ import annotations
 

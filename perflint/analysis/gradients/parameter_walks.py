@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.frequency.sources import last_of_call
 from perflint.analysis.gradients.module_sizes import holds_few, holds_few_by_name
 from perflint.analysis.naming.models import COPIES, LAST_LAYERS, PARAMETER_LISTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name, is_constant
 from perflint.ir.notation import last_name
+from perflint.ir.summary import FunctionFacts, Value
 from perflint.syntax.walk import walk
 
 _WALKS = frozenset("parameters named_parameters buffers named_buffers".split())
@@ -55,14 +57,17 @@ def walk_of_parameters(node: ast.AST) -> tuple[ast.expr, list[ast.AST]] | None:
 
 
 def _hands_out(node: ast.expr, ctx: FileFacts) -> bool:
-    """Whether a function of this file is called that returns such a walk: `for name, p in self.averaged(model):`."""
-    if not isinstance(node, ast.Call) or ctx.text(node.func) not in (callee_name(node), f"self.{callee_name(node)}"):
+    """Whether a function of the project is called that returns such a walk, also in a wrapper: `for name, p in
+    self.averaged(model):`, `zip(net.weights(), gradients)`.
+    """
+    if not isinstance(node, ast.Call):
         return False
-    if all(ref.path != ctx.path for ref in ctx.refs(node.func)):
-        return False
-    defined = [part for part in walk(ctx.tree.module) if isinstance(part, ast.FunctionDef)]
-    named = [function for function in defined if function.name == callee_name(node)]
-    return len(named) == 1 and _returns_walks(named[0])
+    if isinstance(node.func, ast.Name) and node.func.id in _WRAPPERS:
+        return any(_hands_out(item, ctx) for item in node.args)
+    index = ctx.call_index(node)
+    edges = ctx.program.graph.outgoing.get(ctx.scope(node), ()) if index is not None else ()
+    called = {edge.callee for edge in edges if edge.index == index and not edge.callback}
+    return bool(called) and all(map(_returns_walks, map(ctx.program.function, called)))
 
 
 def _is_of_mapping(node: ast.expr, ctx: FileFacts) -> bool:
@@ -88,20 +93,24 @@ def _holds_parameters(value: ast.expr | None) -> bool:
     return callee_name(value) in ("dict", "OrderedDict") and any(is_walk(given) for given in value.args)
 
 
-def _returns_walks(function: ast.FunctionDef) -> bool:
+def _returns_walks(facts: FunctionFacts) -> bool:
     """Whether all that a function returns are walks over parameters, written there or bound to a name."""
-    parts = list(walk(function))
-    returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
-    walks = {
-        target.id
-        for part in parts
-        if isinstance(part, ast.Assign) and is_walk(part.value)
-        for target in part.targets
-        if isinstance(target, ast.Name)
-    }
-    return bool(returned) and all(
-        is_walk(value) or (isinstance(value, ast.Name) and value.id in walks) for value in returned
-    )
+    returned = [
+        item
+        for value in facts.returns
+        for item in ((facts.binds.get(value) or (value,)) if isinstance(value, str) else (value,))
+    ]
+    return bool(returned) and all(map(_is_written_walk, returned))
+
+
+def _is_written_walk(value: Value) -> bool:
+    """The same as `is_walk`, of a value of a summary."""
+    if not isinstance(value, tuple) or value[0] != "call":
+        return False
+    if last_of_call(value) in _WALKS:
+        owner = value[1].split(".")[-2:-1] if isinstance(value[1], str) else []
+        return not any(map(LAST_LAYERS.match, owner))
+    return last_of_call(value) in _WRAPPERS and any(map(_is_written_walk, value[2]))
 
 
 def _is_state(node: ast.expr) -> bool:
