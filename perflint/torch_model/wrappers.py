@@ -73,3 +73,13 @@ HANDED_BACK: Mapping[str, tuple[tuple[int, str], ...]] = {
 ALWAYS_SEVERAL = words("deepspeed.initialize")
 #: Methods of a trainer that hand back a batch, or a part of one, on the device: `Trainer` calls them on every batch.
 MOVING_METHODS = words("_prepare_inputs _prepare_input transfer_batch_to_device")
+
+#: What gives back the object that somebody saved.
+_SAVED = tuple(f"{name}." for name in ("torch.load", "pickle.load", "dill.load", "joblib.load"))
+
+
+def is_of_what_was_saved(name: str) -> bool:
+    """Whether a dotted name is a method of what a file was saved from, which may be of any class of the project:
+    `torch.load(path).encode`.
+    """
+    return name.startswith(_SAVED)

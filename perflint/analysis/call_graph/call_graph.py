@@ -433,7 +433,7 @@ class CallGraph:
                 found += methods_of(self.resolver, ref, ("forward", "__call__")) or self._run_by_call(ref)
                 external = external or not found
             elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
-                external = True
+                external = external or not wrappers.is_of_what_was_saved(ref.name)
         if external and not found:
             found += self._sequential(func, scope)
         return list(dict.fromkeys(found)) or (None if external else [])

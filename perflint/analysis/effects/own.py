@@ -34,7 +34,7 @@ def done_by(scope: Scope, facts: FunctionFacts, called: set[int], resolver: Reso
     for index, call in enumerate(facts.calls):
         if index in called:
             # A module of the project runs; what its forward does, its own effects say.
-            if _is_module(call.func, scope, resolver):
+            if _is_module(_whole(call.func), scope, resolver):
                 yield Done(Effect.FORWARD, call.line, shown(call.func), facts.is_sure(call.line, call.column))
             continue
         found = of_call(call, scope, resolver)
@@ -64,7 +64,9 @@ def of_call(call: CallFacts, scope: Scope, resolver: Resolver) -> tuple[Effect, 
         mode = next((value for key, value in call.keywords if key == "mode"), call.args[1] if call.args[1:] else None)
         writes = isinstance(mode, tuple) and mode[:2] == ("const", "str") and not set("wax").isdisjoint(mode[2])
         return (Effect.FILES,) if writes else (Effect.LOADS,)
-    refs = resolver.refs(func, scope)
+    refs = resolver.refs(_whole(func), scope)
+    if not refs and func != _whole(func):
+        return (Effect.FORWARD, Effect.LAUNCHES)  # `net.forward(x)`, whatever the network is
     found: dict[Effect, None] = {}
     for ref in refs:
         found.update(dict.fromkeys(_of_ref(ref, call)))
@@ -94,10 +96,15 @@ def _of_ref(ref: Ref, call: CallFacts) -> tuple[Effect, ...]:
         return () if found == (Effect.COLLECTS,) and any(item in _YOUNG for item in given) else found
     if ref.kind == EXTERNAL_INSTANCE:
         # `event.synchronize` is what an instance's method resolves to; the instance itself is called otherwise.
-        name = last_name(call.func)
+        name = last_name(_whole(call.func))
         is_method = bool(name) and ref.name.endswith(f".{name}")
         return library.of_function(ref.name) if is_method else library.of_instance(ref.name)
     return ()
+
+
+def _whole(func: Value) -> Value:
+    """`net` of `net.forward`, which is what a call of the network runs."""
+    return func.removesuffix(".forward") if isinstance(func, str) else func
 
 
 def _is_module(func: Value, scope: Scope, resolver: Resolver) -> bool:

@@ -9,7 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_method_of_values
 from perflint.analysis.gradients.model_calls import is_model_call, name_of_whole
-from perflint.analysis.names.refs import FUNCTION, Scope
+from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS
 from perflint.analysis.naming.phases import PREDICTS
 from perflint.analysis.values.kind import Kind, Tag
@@ -128,15 +128,28 @@ def _runs_by_method(call: ast.Call, ctx: FileFacts) -> bool:
     func = call.func
     if not isinstance(func, ast.Attribute) or not (call.args or call.keywords) or is_method_of_values(func):
         return False
-    if ctx.kind(func.value).tag is not Tag.MODULE:
-        return False
-    ref = ctx.project_target(func)
-    if ref is None or ref.kind != FUNCTION:
+    methods = _methods_of_network(func, call, ctx)
+    if not methods:
         return False
     effects = ctx.effects(call)
     if not effects.does(Effect.FORWARD) or effects.does(*_TRAINS):
         return False
-    return _runs_with_gradients(Scope(ref.path, ref.name), ctx)
+    return all(_runs_with_gradients(scope, ctx) for scope in methods)
+
+
+def _methods_of_network(func: ast.Attribute, call: ast.Call, ctx: FileFacts) -> list[Scope]:
+    """The methods of networks that a call may run: of one that is known to be a network, or of what nobody knows and
+    what no class but those of networks has a method for.
+    """
+    kind = ctx.kind(func.value)
+    ref = ctx.project_target(func) if kind.tag is Tag.MODULE else None
+    if kind.known:
+        return [Scope(ref.path, ref.name)] if ref is not None and ref.kind == FUNCTION else []
+    index = ctx.call_index(call)
+    edges = ctx.program.graph.outgoing.get(ctx.scope(call), ()) if index is not None else ()
+    called = [edge.callee for edge in edges if edge.index == index]
+    owners = (Ref(CLASS, scope.path, ctx.program.function(scope).in_class) for scope in called)
+    return called if all(owner.name and ctx.program.is_module(owner) for owner in owners) else []
 
 
 def _runs_with_gradients(scope: Scope, ctx: FileFacts) -> bool:
