@@ -12,10 +12,25 @@ ARRAY_FUNCTIONS = within(
     "dot matmul random.rand random.randn random.randint random.permutation random.normal random.uniform random.choice "
     "append delete insert flip roll rot90 random.random argwhere column_stack split einsum outer "
     "lib.stride_tricks.sliding_window_view linalg.norm linalg.inv linalg.svd round floor ceil power square isnan isinf "
-    "logical_and logical_or logical_not random.shuffle asfortranarray histogram percentile cov corrcoef",
+    "logical_and logical_or logical_not random.shuffle asfortranarray histogram percentile cov corrcoef "
+    "lib.stride_tricks.as_strided broadcast_to moveaxis swapaxes rollaxis ravel atleast_1d atleast_2d atleast_3d "
+    "fliplr flipud take take_along_axis compress tensordot cross kron tril triu diag vander indices "
+    "nan_to_num interp convolve gradient copy sin cos tan arcsin arccos arctan arctan2 tanh log1p log2 log10 expm1 "
+    "deg2rad rad2deg add subtract multiply divide mod",
 ) | words(
     "cv2.imread cv2.resize cv2.cvtColor cv2.imdecode PIL.ImageOps.exif_transpose imageio.imread librosa.load "
-    "soundfile.read"
+    "soundfile.read cv2.flip cv2.rotate cv2.remap cv2.warpAffine cv2.warpPerspective cv2.GaussianBlur cv2.medianBlur "
+    "cv2.blur cv2.erode cv2.dilate cv2.merge cv2.copyMakeBorder cv2.addWeighted cv2.undistort cv2.normalize "
+    "skimage.util.view_as_windows skimage.util.shape.view_as_windows skimage.util.view_as_blocks "
+    "skimage.util.shape.view_as_blocks skimage.util.random_noise skimage.util.img_as_float skimage.util.img_as_ubyte "
+    "skimage.transform.resize skimage.transform.rescale skimage.transform.rotate skimage.transform.warp "
+    "skimage.color.rgb2gray skimage.color.gray2rgb skimage.color.rgb2lab skimage.color.lab2rgb skimage.io.imread "
+    "scipy.ndimage.zoom scipy.ndimage.rotate scipy.ndimage.shift scipy.ndimage.gaussian_filter "
+    "scipy.ndimage.affine_transform scipy.ndimage.map_coordinates scipy.ndimage.sobel scipy.ndimage.laplace "
+    "scipy.ndimage.median_filter scipy.ndimage.binary_dilation scipy.ndimage.binary_erosion "
+    "scipy.ndimage.distance_transform_edt scipy.signal.medfilt scipy.signal.lfilter scipy.signal.resample "
+    "librosa.resample librosa.stft librosa.istft librosa.feature.melspectrogram librosa.feature.mfcc "
+    "librosa.power_to_db librosa.amplitude_to_db"
 )
 #: Functions that give an array for each dimension: indices.
 ARRAY_TUPLES = within(

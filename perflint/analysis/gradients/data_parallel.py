@@ -12,6 +12,7 @@ from perflint.analysis.naming.phases import WITHOUT_TRAINING
 from perflint.finding import Confidence
 from perflint.ir.calls import argument, callee_name
 from perflint.ir.notation import last_name
+from perflint.ir.summary import CallFacts
 from perflint.syntax.walk import walk
 from perflint.torch_model import distributed
 from perflint.torch_model.names import canonical
@@ -170,4 +171,24 @@ def is_offered(node: ast.Call, ctx: FileFacts) -> bool:
     if DATA_PARALLEL.search(ctx.facts(node).in_class):
         return True
     asked = (test for test, _ in ctx.conditions(node) if DATA_PARALLEL.search(ctx.text(test)))
-    return any(not asks_hardware(test, ctx) for test in asked)
+    return any(not asks_hardware(test, ctx) and not _is_written_by_callers(test, ctx) for test in asked)
+
+
+def _is_written_by_callers(test: ast.expr, ctx: FileFacts) -> bool:
+    """Whether the code decides a test, and no user: a parameter that each call gives as a literal, or leaves out."""
+    scope = ctx.scope(test)
+    params = {param.name.lstrip("="): param.default for param in ctx.program.function(scope).params}
+    if not isinstance(test, ast.Name) or test.id not in params:
+        return False
+    edges = [edge for edge in ctx.program.callers(scope) if not ctx.program.never_runs(edge.caller)]
+    if any(edge.index < 0 or _unpacks(ctx.program.function(edge.caller).calls[edge.index]) for edge in edges):
+        return False
+    given = [ctx.program.argument(edge, test.id) for edge in edges]
+    values = [params[test.id] if value is None else value for value in given]
+    written = [isinstance(value, tuple) and value[:2] == ("const", "bool") for value in values]
+    return bool(written) and all(written) and any(value is not None and value[2] is True for value in values)
+
+
+def _unpacks(call: CallFacts) -> bool:
+    """Whether a call may give more than it writes out."""
+    return any(not key for key, _ in call.keywords)

@@ -94,7 +94,8 @@ def _keeps_type(call: ast.Call, ctx: FileFacts) -> bool:
 def selects_on_device(node: ast.Subscript, ctx: FileFacts) -> bool:
     """Whether `x[mask]` takes what a mask on the device selects."""
     mask = mask_in(node, ctx)
-    if not is_boolean(mask, ctx) and not (_is_called_mask(mask) and not is_index(mask, ctx) and in_forward(node, ctx)):
+    may_be = _is_called_mask(mask) or _combines_tests(mask, ctx)
+    if not is_boolean(mask, ctx) and not (may_be and not is_index(mask, ctx) and in_forward(node, ctx)):
         return False
     return _is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)
 
@@ -136,6 +137,13 @@ def _is_test_in_forward(mask: ast.expr, ctx: FileFacts) -> bool:
         and ctx.kind(origin.left).place is Place.UNKNOWN
         for origin in origins
     )
+
+
+def _combines_tests(node: ast.expr, ctx: FileFacts) -> bool:
+    """`seen & inside` where it selects: positions are not combined bit by bit, but with a number, as hashes are."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+        return False
+    return not any(ctx.kind(item).tag is Tag.NUMBER or is_index(item, ctx) for item in (node.left, node.right))
 
 
 def _is_called_mask(node: ast.expr) -> bool:
