@@ -39,6 +39,35 @@ def faults_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return Program(summaries, configured=configured, beside=found.beside).unimportable.faults
 
 
+def test_a_module_that_a_program_takes_out_of_its_package_cannot_import_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = "\nif __name__ == '__main__':\n    print(Net)\n"
+    found = faults(
+        tmp_path,
+        monkeypatch,
+        pkg="",
+        pkg__parts="class Part:\n    pass\n",
+        pkg__net="from .parts import Part\n\nclass Net(Part):\n    pass\n",
+        pkg__detect=f"from net import Net\n{run}",
+        pkg__own=f"from parts import Part\n{run}",
+        pkg__inside=f"from .net import Net\n{run}",
+        pkg__other="from net import Net\n",
+        pkg__whole=f"from pkg.net import Net\n{run}",
+        models="",
+        models__deep="from ..helpers import help\n",
+        models__near="from . import blocks\n",
+        models__blocks="",
+        _helpers="def help():\n    pass\n",
+        _train="from models.deep import help\n",
+        _show="from models.near import blocks\n",
+    )
+    assert found == {
+        "pkg/detect.py": "pkg/net.py imports of a package around it, and is in none as `net`",
+        "_train.py": "models/deep.py imports of a package around it, and is in none as `models.deep`",
+    }
+
+
 def test_a_module_or_a_name_that_is_not_there_ends_the_file_and_those_that_import_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -533,3 +533,37 @@ def test_what_is_imported_by_a_computed_name_is_imported(importing: str, heat: s
         seg__losses=module("Used", "Other"),
     )
     assert heats(linked, "Other.forward") == [heat]
+
+
+@pytest.mark.parametrize(
+    ("finding", "heat"),
+    [
+        ("def find(run_path):\n    return getattr(run_path, 'Other')", "once"),
+        ("from runpy import run_path\ndef find(name):\n    return getattr(run_path(name), 'Other')", "step"),
+        ("def find(rows):\n    names = rows.items()\n    return names, locals()", "once"),
+        ("def find(rows):\n    names = rows.items()\n    return names, globals()", "step"),
+    ],
+)
+def test_a_variable_by_the_name_of_what_imports_or_lists_does_neither(finding: str, heat: str) -> None:
+    linked = program(
+        train=TRAIN.format(imports="from losses import Used\nfrom others import *", made="find(data) or Used()")
+        + f"\n{finding}\n",
+        losses=module("Used"),
+        others=module("Other") + "def fit(loader, optimizer):\n    loss = Other()\n    for x in loader:\n"
+        "        loss(x, x).backward()\n        optimizer.step()\n",
+    )
+    assert heats(linked, "Used.forward", "Other.forward") == ["step", heat]
+
+
+def test_what_is_imported_by_its_name_is_not_that_of_another_file_which_is_called_as_its_own() -> None:
+    loop = "def fit(loader, loss, optimizer):\n    for x in loader:\n        loss(x).backward()\n        "
+    linked = program(
+        train=TRAIN.format(imports="from losses import Used\nfrom near.steps import fit, steps", made="Used() or steps")
+        + "    fit(data, loss, optimizer)\n",
+        losses=module("Used"),
+        near__INIT="",
+        near__steps=f"steps = 1\n{loop}optimizer.step()\n",
+        far__INIT="",
+        far__steps=f"{loop.replace('loss(x)', 'lost(loss(x))')}optimizer.step()\n\ndef lost(x):\n    return x\n",
+    )
+    assert heats(linked, "lost") == ["once"]

@@ -23,6 +23,7 @@ _EACH = frozenset({"items", "keys", "values"})
 _TELLING = _LISTING | _LOOKING_UP | _ATTRIBUTES | {"getattr", "__dict__"}
 #: How many files an import is followed through.
 _DEEPEST = 8
+_UNKNOWN = ("", "")
 
 
 class References:
@@ -60,7 +61,7 @@ class References:
 
     def all_named(self, path: str, words: frozenset[str], calls: Iterable[str]) -> set[tuple[str, str]]:
         """The definitions that identifiers of a file may be of, when all of them stand together. What the file defines
-        itself is of another one only where it is called as such: `zoo.main()` beside its own `main`.
+        itself, or imports by its name, is of another one only where it is called as such: `zoo.main()` beside `main`.
         """
         dotted = {func.rpartition(".")[2] for func in calls if "." in func}
         found: set[tuple[str, str]] = set()
@@ -71,8 +72,8 @@ class References:
                 found.update(self._followed(file, name))
         whole, stem, defining, own = self._whole(path), self._stem, self._defining, self.own[path]
         for word in defining.keys() & words:
+            is_other = (word not in own and not imports.get(word, _UNKNOWN)[0]) or word in dotted
             for file in defining[word]:
-                is_other = word not in own or word in dotted
                 if file == path or (is_other and (stem[file] in words or file in whole)):
                     found.add((file, word))
         return found

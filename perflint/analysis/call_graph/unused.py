@@ -145,7 +145,8 @@ class Unused:
             self._importable = frozenset(found.named)
             self._starting.clear()
             found = self._from(self._starts_of_all())
-        return None if found.everything or not (self._is_whole or self._trains(found)) else found
+        trains = self._is_whole or any(map(self._is_training, found.nodes))
+        return None if found.everything or not trains else found
 
     @cached_property
     def _trained(self) -> _Reached | None:
@@ -167,9 +168,6 @@ class Unused:
                 both = (path, ""), (path, MAIN)
                 starts += [*(node for node in both if node in self._starts_of(path) or not node[1]), *own]
         return self._from(starts)
-
-    def _trains(self, found: _Reached) -> bool:
-        return any(self._is_training(node) for node in found.nodes)
 
     def _is_training(self, node: Node, *, may: bool = False) -> bool:
         """Whether a function trains. `model.train()` may be a trainer's as well."""
@@ -193,10 +191,7 @@ class Unused:
 
     @cached_property
     def _imported(self) -> frozenset[str]:
-        found: set[str] = set()
-        for path in self._references.summaries:
-            found |= self._references.imported_files(path)
-        return frozenset(found)
+        return frozenset().union(*map(self._references.imported_files, self._references.summaries))
 
     @cached_property
     def _installed(self) -> tuple[str, ...]:
@@ -218,10 +213,9 @@ class Unused:
         return [node for path in self._references.summaries for node in self._starts_of(path)]
 
     def _starts_of(self, path: str) -> tuple[Node, ...]:
-        known = self._starting.get(path)
-        if known is None:
-            known = self._starting[path] = tuple(self._starts(path))
-        return known
+        if path not in self._starting:
+            self._starting[path] = tuple(self._starts(path))
+        return self._starting[path]
 
     def _starts(self, path: str) -> Iterator[Node]:
         """What is run of a file by itself: its statements, where nothing imports it or it says so, and, where it does
@@ -297,8 +291,7 @@ class Unused:
 
     def _find_anywhere(self, node: Node, words: frozenset[str], found: _Reached) -> None:
         """Reach whatever goes by the words of a definition in files that are imported by computed names."""
-        anywhere = found.anywhere
-        found.add([named for word in anywhere.keys() & words for named in anywhere[word]], node)
+        found.add([named for word in found.anywhere.keys() & words for named in found.anywhere[word]], node)
 
     def _run(self, path: str, found: _Reached) -> None:
         """Run the statements of a file, of those that it imports, and of the packages it lies in."""
@@ -354,14 +347,15 @@ class Unused:
             path = node[0]
             called = {call.func for call in calls if type(call.func) is str}
             found = self._references.all_named(path, words, called)
-            found.update(self._references.found_by_text(path, words, called))
+            # Those of a function are its own variables.
+            told = words if node[1] in ("", MAIN) else words - {"locals"}
+            found.update(self._references.found_by_text(path, told, called))
             known = self._named[node] = frozenset(found)
         return known
 
     def _is_public(self, path: str) -> bool:
         """Whether others may import what a file says that it exports. A package inside of one that does not bring it
-        in itself exports to its neighbours only, who say what they use of it; so does one of a project that nobody can
-        install.
+        in itself exports to its neighbours only; so does one of a project that nobody can install.
         """
         if not self._is_installable(path):
             return False
@@ -373,9 +367,8 @@ class Unused:
         that. What builds an extension, or is a project of its own, says nothing of what lies beside it.
         """
         words = self._configured()
-        if not words or is_installed(path, words):
-            return True
-        return is_set_up(path.rpartition("/")[0], self._resolver.summaries)
+        set_up = words and not is_installed(path, words)
+        return not set_up or is_set_up(path.rpartition("/")[0], self._resolver.summaries)
 
     @cached_property
     def _published(self) -> tuple[str, ...]:
@@ -417,6 +410,7 @@ class Unused:
         if not _MAKING.isdisjoint(words) and not found.by_text:
             found.by_text = True
             self._reach_named(self._references.summaries, node, found)
+        words -= self._own_names(node)
         if _IMPORTING.isdisjoint(words):
             return
         told = [call.args[0] for call in calls if last_name(call.func) in _IMPORTING and call.args]
@@ -433,6 +427,11 @@ class Unused:
             for path in self._references.files(text, node[0]):
                 self._run(path, found)
                 found.refer([(path, "")], node)
+
+    def _own_names(self, node: Node) -> frozenset[str]:
+        """What a function calls its parameters and variables: the `run_path` of a logger imports nothing."""
+        facts = self._references.summaries[node[0]].functions.get(node[1])
+        return _NOTHING if facts is None else facts.binds.keys() | {param.name.lstrip("*=") for param in facts.params}
 
     def _reach_named(self, files: Iterable[str], node: Node, found: _Reached) -> None:
         """Reach what texts name of some files."""

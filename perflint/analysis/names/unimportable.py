@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from posixpath import basename, dirname, join, normpath
+from posixpath import basename, dirname, join, normpath, relpath
 from typing import NamedTuple
 
 from perflint.analysis.names.module_names import ModuleTable
@@ -186,7 +186,7 @@ class Unimportable:
         found = self._below(own, parts, names)
         if not found.lacking:
             is_telling = len(parts) > 1 or bool(names) or own == folder
-            return found if is_telling else _UNKNOWN
+            return (self._outside_of_packages(module, found, own, path) or found) if is_telling else _UNKNOWN
         words = self._words_of(path)
         if {"sys", "path"} <= words and words & _SEARCH:
             return _UNKNOWN
@@ -197,6 +197,21 @@ class Unimportable:
                 return _UNKNOWN
         roots = [one for one in self._folders if self._is_there(join(one, parts[0])) and self._is_walked(one)]
         return found if all(self._below(root, parts, names).lacking for root in roots) else _UNKNOWN
+
+    def _outside_of_packages(self, module: str, found: _Import, own: str, path: str) -> _Import | None:
+        """What a module lacks that a program takes from its own folder, and that imports of packages around it: of
+        these it is no part by that name. What nobody runs by itself may find another module of the name elsewhere.
+        """
+        folder, top = dirname(self._modules.place(path)), module.partition(".")[0]
+        is_run = "__name__" in self._words_of(path) or join(folder, "__init__") not in self._paths
+        if own != folder or not is_run or [one for one in self._folders if self._is_there(join(one, top))] != [own]:
+            return None
+        for file in found.files:
+            around = relpath(self._modules.place(file), own).count("/")
+            for needed, _ in self._summaries[file].needs:
+                if len(needed) - len(needed.lstrip(".")) > around:
+                    return _Import(f"{file} imports of a package around it, and is in none as `{module}`")
+        return None
 
     def _own_root(self, folder: str, top: str) -> str | None:
         """The nearest folder at or above one that has a module or a package of a name. Not a module that imports its
