@@ -431,7 +431,8 @@ class Unused:
     def _own_names(self, node: Node) -> frozenset[str]:
         """What a function calls its parameters and variables: the `run_path` of a logger imports nothing."""
         facts = self._references.summaries[node[0]].functions.get(node[1])
-        return _NOTHING if facts is None else facts.binds.keys() | {param.name.lstrip("*=") for param in facts.params}
+        params = () if facts is None else facts.params
+        return frozenset(facts.binds if facts is not None else ()).union([param.name.lstrip("*=") for param in params])
 
     def _reach_named(self, files: Iterable[str], node: Node, found: _Reached) -> None:
         """Reach what texts name of some files."""
