@@ -77,6 +77,22 @@ TIANSHOU = Framework(
         for base in words("BasePolicy Policy")
     },
 )
+#: Its samplers call `step` of an agent for each turn of the environments, its algorithms call the agent:
+#: https://rlpyt.readthedocs.io/en/latest/pages/agent.html
+RLPYT = Framework(
+    "rlpyt",
+    words("rlpyt"),
+    {
+        f"{kind}Agent": {
+            **hooks(_STEP, _INFER, "step", grad=False),
+            **hooks(_STEP, _TRAIN, "__call__ target update_target pi q target_q v", contract=True),
+        }
+        for kind in (
+            "Base AlternatingRecurrent Dqn AtariDqn CatDqn AtariCatDqn R2d1 AtariR2d1 Ddpg Td3 Sac GaussianPg "
+            "CategoricalPg AtariFf AtariLstm MujocoFf MujocoLstm"
+        ).split()
+    },
+)
 RLLIB = Framework(
     "RLlib",
     words("ray"),
@@ -202,6 +218,7 @@ CALLED_FRAMEWORKS = (
     GYM,
     TORCHRL,
     TIANSHOU,
+    RLPYT,
     RLLIB,
     AVALANCHE,
     ULTRALYTICS,

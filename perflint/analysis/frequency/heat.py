@@ -82,7 +82,8 @@ class HeatMap:
         self._contexts: dict[tuple[Scope, Heat], list[Heat]] = {}
         self.cached = {scope for scope, facts in resolver.nesting.functions if facts.decorators and is_cached(facts)}
         self.cached |= set(self._kept_by_assignment())
-        self.cached |= {
+        #: Constructors of modules.
+        self.making = {
             scope
             for scope, facts in resolver.nesting.by_name.get("__init__", ())
             if self._makes_module(scope.path, facts)
@@ -106,10 +107,23 @@ class HeatMap:
             yield Scope(path, qualname)
 
     def _makes_module(self, path: str, facts: FunctionFacts) -> bool:
-        """Whether a constructor is a module's: hot code runs modules. A call in it that seems to make one stands for
-        another way, as a default or an option that holds the class.
-        """
+        """Whether a constructor is a module's."""
         return bool(facts.in_class) and self.resolver.hierarchy.is_module(Ref(CLASS, path, facts.in_class))
+
+    def _seems_to_make(self, edge: Edge, facts: FunctionFacts) -> bool:
+        """Whether a call seems to make a module, and nothing says that it does: hot code runs modules. It stands for
+        another way, as a default or an option that holds the class, but for one that calls the class by its own name,
+        `Blur(size)(image)`, and what that constructor calls.
+        """
+        if edge.caller in self.making:
+            return False
+        func = facts.calls[edge.index].func if edge.index >= 0 else None
+        if not isinstance(func, str) or edge.confidence is not Confidence.HIGH:
+            return True
+        first = func.partition(".")[0]
+        if first in facts.binds or any(param.name.lstrip("=*") == first for param in facts.params):
+            return True
+        return all(ref.kind != CLASS for ref in self.resolver.refs(func, Scope(edge.caller.path, MODULE)))
 
     def flow(self) -> None:
         """Settle functions from the hottest down: each is reached first by its hottest, surest, shortest way.
@@ -171,7 +185,9 @@ class HeatMap:
         for edge in edges:
             # What stands in for a method in a test is no part of training either.
             callee = edge.callee
-            if callee in self.cached or callee.path in tests or (callee in unused and self._is_another(edge, edges)):
+            if callee in self.cached or (callee in self.making and self._seems_to_make(edge, facts)):
+                continue
+            if callee.path in tests or (callee in unused and self._is_another(edge, edges)):
                 continue
             heat = self._of_call(callee, heats[edge.context] if edge.context >= 0 else reason.heat)
             if heat > Heat.ONCE:

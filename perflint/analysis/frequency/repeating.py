@@ -55,12 +55,12 @@ def mark_repeating(
     """
     periods: dict[tuple[Scope, int], set[int]] = {}
     running = _running(loops, resolver, graph, training)
-    reached = _reached(loops, graph, roots, resolver)
+    reached, often = _reached(loops, graph, roots, resolver)
     passes = DataPasses(resolver, graph)
     found: Loops = {}
     for scope, facts in resolver.nesting.functions:
         if facts.loops and not (scope.function == MODULE and scope.path.endswith(".ipynb")):
-            is_reached = scope in reached
+            is_reached, is_often = scope in reached, scope in often
             found_calls = list(_model_calls(scope, facts, running, graph))
             for index in {index for index, _ in found_calls}:
                 around = [loops[scope, outer].heat for outer in _outer(facts, index) if (scope, outer) in loops]
@@ -69,7 +69,7 @@ def mark_repeating(
                 if known is not None or around:
                     # The turns of an episode hold the loop that trains: an episode is no epoch for that.
                     seldom = max([*around, known.heat if known is not None else Heat.ONCE]) < Heat.STEP
-                    if seldom and not is_reached and _rolls_out(facts, facts.loops[index], calls):
+                    if seldom and not is_often and _rolls_out(facts, facts.loops[index], calls):
                         found[scope, index] = _ROLLS
                         continue
                     if known is not None or not seldom:
@@ -79,6 +79,8 @@ def mark_repeating(
                             continue
                 loop = facts.loops[index]
                 at, heat = index, None if is_reached or around else _heat(facts, loop, calls)
+                if is_reached and not (is_often or around) and _rolls_out(facts, loop, calls):
+                    heat = _ROLLS  # an episode that is played now and then
                 if heat is None and not _is_short(loop):
                     is_pass = passes.is_pass(scope, facts, index, calls, is_reached=is_reached)
                     heat = _PASSES if is_pass else None
@@ -161,9 +163,12 @@ def _facts(scope: Scope, resolver: Resolver) -> FunctionFacts:
     return resolver.summaries[scope.path].functions[scope.function]
 
 
-def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver) -> set[Scope]:
+def _reached(
+    loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: Resolver
+) -> tuple[set[Scope], set[Scope]]:
     """Functions that hot code surely calls: the roots, and what stands in loops of steps. What that only calls now and
     then, and other code calls as well, is there for the others too: `generate` of a script and of a trainer's plots.
+    With them, those that it calls on every turn.
     """
     often = list(roots)
     seldom: list[Scope] = []
@@ -186,7 +191,7 @@ def _reached(loops: Loops, graph: CallGraph, roots: Iterable[Scope], resolver: R
             for edge in graph.incoming.get(scope, ())
         )
     ]
-    return everything - (_called(others, graph, lambda edge: edge.confidence is Confidence.HIGH) - found)
+    return everything - (_called(others, graph, lambda edge: edge.confidence is Confidence.HIGH) - found), found
 
 
 def _called(first: Iterable[Scope], graph: CallGraph, follows: Callable[[Edge], bool]) -> set[Scope]:
@@ -329,14 +334,19 @@ def _heat(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> Loop
 
 def _rolls_out(facts: FunctionFacts, loop: LoopFacts, calls: list[CallFacts]) -> bool:
     """`action = policy(seen); seen, reward, done, _ = env.step(action)`: the model is run on what a step of an
-    environment gave on the turn before, which took what the model gave.
+    environment gave on the turn before, which took what the model gave; or the loop goes on until such a step says that
+    it is over.
     """
     if _is_short(loop):
         return False
     for call in calls:
         targets = {name for index in facts.loops_around(call.context) for name in facts.loops[index].targets}
-        given = [*call.args, *(value for _, value in call.keywords)]
-        for step in calls_behind(given, facts, targets):
+        steps = [*calls_behind([*call.args, *(value for _, value in call.keywords)], facts, targets)]
+        if loop.kind == "while":
+            names = [word.strip("()") for word in loop.text.split()]
+            held = [value for name in names for value in facts.binds.get(name, ())]
+            steps += [value[1] for value in held if isinstance(value, tuple) and value[0] == "item"]
+        for step in steps:
             if last_of_call(step) == "step" and any(
                 _is_call_of(value, call.func) for value in calls_behind(list(step[2]), facts, targets)
             ):

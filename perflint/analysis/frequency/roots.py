@@ -266,7 +266,7 @@ class RootFinder:
             for outer in facts.loops_around(index)[:1]
         }
         for call in self._telling.get(scope, ()):
-            inner = facts.innermost_loop(call.context)
+            inner = _innermost_loop(facts, call.context)
             if inner is None:
                 continue
             if is_backward(call.func, call.args):
@@ -310,7 +310,7 @@ class RootFinder:
     def _called_in_loops(self, scope: Scope, facts: FunctionFacts) -> Iterator[tuple[int, Edge]]:
         """The sure calls in the loops of a function, each with the innermost loop around it."""
         for edge in self.graph.outgoing.get(scope, ()):
-            inner = facts.innermost_loop(edge.context)
+            inner = _innermost_loop(facts, edge.context)
             if inner is not None and edge.confidence == Confidence.HIGH:
                 yield inner, edge
 
@@ -318,11 +318,8 @@ class RootFinder:
         """Loops that take a step by a call of something unknown: by `agent.update(batch)`, where an agent's `update`
         trains.
         """
-        return {
-            inner
-            for edge in self.graph.outgoing.get(scope, ())
-            if edge.callee in training and _is_guess(edge) and (inner := facts.innermost_loop(edge.context)) is not None
-        }
+        edges = [edge for edge in self.graph.outgoing.get(scope, ()) if edge.callee in training and _is_guess(edge)]
+        return {inner for edge in edges if (inner := _innermost_loop(facts, edge.context)) is not None}
 
     def _loop_heat(
         self, scope: Scope, facts: FunctionFacts, index: int, loop: LoopFacts,
@@ -349,8 +346,6 @@ class RootFinder:
             heat = Heat.MICROBATCH if index in accumulates or (part_of_step and index not in steps) else Heat.STEP
             confidence = Confidence.HIGH
             return LoopHeat(heat, "train" if trains else "batches", confidence)
-        if trains and _turns_once(loop):
-            return None
         if trains and is_literal(loop.iterable):
             return LoopHeat(Heat.EPOCH, "epoch", Confidence.HIGH)
         if trains:
@@ -447,10 +442,22 @@ def _counts_down(loop: LoopFacts) -> bool:
     return len(loop.targets) == 1 and bool(BACKWARDS.search(loop.text))
 
 
-def _turns_once(loop: LoopFacts) -> bool:
-    """`for _ in range(1)`: what stands there runs as often as the code around it."""
-    once: Value = ("call", "range", (("const", "int", 1),), ())
-    return bool(loop.iterable == once)
+def _innermost_loop(facts: FunctionFacts, context: int) -> int | None:
+    """The innermost loop around a context that turns more than once."""
+    inner = facts.innermost_loop(context)
+    if inner is None or not _turns_once(facts.loops[inner], facts):
+        return inner
+    return next((index for index in facts.loops_around(context) if not _turns_once(facts.loops[index], facts)), None)
+
+
+def _turns_once(loop: LoopFacts, facts: FunctionFacts) -> bool:
+    """`for _ in range(1)`, or of a name for 1: what stands there runs as often as the code around it."""
+    value = loop.iterable
+    if not (isinstance(value, tuple) and value[:2] == ("call", "range") and len(value[2]) == 1):
+        return False
+    turns = value[2][0]
+    held = facts.binds.get(turns, ()) if isinstance(turns, str) else (turns,)
+    return tuple(held) == (("const", "int", 1),) and turns not in facts.unclear
 
 
 def _telling_calls(resolver: Resolver) -> dict[Scope, list[CallFacts]]:

@@ -115,8 +115,13 @@ def _is_put_away(node: ast.expr, ctx: FileFacts) -> bool:
 
 
 def _becomes_array(node: ast.expr, ctx: FileFacts) -> bool:
-    """`values.cpu().numpy()`, or `values = values.cpu()` and later `values.numpy()`."""
+    """`values.cpu().numpy()`, or `values = values.cpu()` and later `values.numpy()`; and what a function gives back as
+    `values.cpu().data.numpy()`.
+    """
     outer = ctx.tree.parent(node)
+    is_returned = isinstance(ctx.tree.statement_of(node), ast.Return)
+    while is_returned and isinstance(outer, ast.Attribute) and outer.attr == "data":
+        outer = ctx.tree.parent(outer)
     parents = [outer]
     if isinstance(outer, ast.Assign):
         parents += [ctx.tree.parent(use) for use in later_uses(node, ctx)]
