@@ -53,7 +53,7 @@ class Assignments(Flags):
                         self.mix(target, held)
                     if type(target.value) is ast.Name and self.is_key_of(target):
                         self.scope.bind(target.value.id, ANYTHING)
-                    if may_be_code(value) and type(target.slice) is not ast.Slice:
+                    if type(target.slice) is not ast.Slice and (may_be_code(value) or self.is_of_table(value)):
                         container = path_of(target.value)
                         if container is not None:
                             self.scope.stores[intern(container), value] = None
@@ -107,6 +107,8 @@ class Assignments(Flags):
         if type(node.target) is not ast.Name:
             self.note_store()
         self.visit(node.value)
+        if type(node.target) is ast.Name and type(node.op) is ast.Add and type(node.value) is ast.List:
+            self.hold(node.target.id, node.value.elts)
         self.bind(node.target, None)
         return None
 

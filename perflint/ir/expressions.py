@@ -17,6 +17,7 @@ from perflint.ir.dull import (
 )
 from perflint.ir.effects import Unread
 from perflint.ir.growing import HEADER_LENGTH, Growing
+from perflint.ir.joined import MAYBE_LISTS, joined
 from perflint.ir.notation import (
     DEPTH,
     MOST_LITERALS,
@@ -196,6 +197,8 @@ class Expressions(Signatures):
                     self.put(func, node.args)
                 if func.attr == "append" and type(func.value) is ast.Name and len(node.args) == 1:
                     return self.appended(func.value.id, node.args[0])
+                if func.attr == "extend" and type(func.value) is ast.Name and type(node.args[0]) is ast.List:
+                    self.hold(func.value.id, node.args[0].elts)
                 return self.dull_call(node, name, depth)
         else:
             name = self.value(func, DEPTH)
@@ -249,13 +252,16 @@ class Expressions(Signatures):
                 self.scope.computed[f"#{len(self.scope.calls) - 1}:{word.arg}"] = {computed: None}
 
     def appended(self, name: str, node: ast.expr) -> Value:
-        """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list."""
+        """`rows.append(row)`: what `rows = []` holds is told beside it, so that nobody takes it for an empty list; what
+        may be called later on is told of others as well.
+        """
         known = self.scope.binds.get(name)
-        if known is None or next(iter(known)) != _EMPTY:
-            self.visit(node)
-            return None
+        first = next(iter(known)) if known else None
         value = self.value(node)
-        self.scope.bind(name, ("each", value if value is not None else ANYTHING, None))
+        if first == _EMPTY:
+            self.scope.bind(name, ("each", value if value is not None else ANYTHING, None))
+        elif may_be_code(value) and type(first) is tuple and first[0] == "seq":
+            self.scope.bind(name, ("each", value, None))
         return None
 
     def dull_call(self, node: ast.Call, name: Value, depth: int) -> Value:
@@ -365,7 +371,11 @@ class Expressions(Signatures):
             self.visit(left.right)
             left = left.left
         self.visit(left)
-        return text_template(node) if depth > 0 else None
+        if depth <= 0:
+            return None
+        is_sum = type(node.op) is ast.Add and type(left) in MAYBE_LISTS and left is node.left
+        both = joined(node, self.scope.binds, depth) if is_sum else ()
+        return ("seq", both) if both else text_template(node)
 
     def unary(self, node: ast.UnaryOp, _depth: int) -> Value:
         self.visit(node.operand)

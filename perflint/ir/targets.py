@@ -7,7 +7,7 @@ from sys import intern
 
 from perflint.ir.computed import COVERS
 from perflint.ir.growing import Growing
-from perflint.ir.notation import path_of
+from perflint.ir.notation import path_of, value_of
 from perflint.ir.sharing import Sharing
 from perflint.ir.summary import ClassFacts, FunctionFacts, Summary, Value
 from perflint.syntax.walk import children
@@ -87,6 +87,27 @@ class Targets:
         """Whether an item is stored in what this very scope has made as a dict."""
         known = self.scope.binds.get(target.value.id, ())  # type: ignore[attr-defined]
         return any(type(held) is tuple and (held[0] == "map" or held == _NEW_DICT) for held in known)
+
+    def hold(self, name: str, items: list[ast.expr]) -> None:
+        """`steps += [blur, shift]`: what a list that is written out here holds besides and may be called later on."""
+        known = self.scope.binds.get(name)
+        first = next(iter(known)) if known else None
+        if type(first) is tuple and first[0] == "seq":
+            for value in [value_of(item, 2) for item in items]:
+                if may_be_code(value):
+                    self.scope.bind(name, ("each", value, None))
+
+    def is_of_table(self, value: Value) -> bool:
+        """Whether a value is an entry of a table that is written out here, or at the top of a file:
+        `self.losses[name] = KNOWN[name]`.
+        """
+        if type(value) is not tuple or value[0] != "item" or type(value[1]) is not str:
+            return False
+        known = self.scope.binds.get(value[1])
+        if known is None:
+            given = any(param.name.lstrip("=*") == value[1] for param in self.scope.facts.params)
+            return not given and "." not in value[1]
+        return any(type(held) is tuple and held[0] == "map" for held in known)
 
     def bind_attribute(self, target: ast.Attribute, value: Value, computed: Value = None) -> None:
         base = target.value

@@ -12,15 +12,16 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.entered import entered
 from perflint.analysis.call_graph.handed_functions import HandedFunctions, maps_a_name
 from perflint.analysis.call_graph.handing import Handing, place_of_rest
+from perflint.analysis.call_graph.items_of_items import connect_items
 from perflint.analysis.call_graph.looked_up import LookedUp
 from perflint.analysis.call_graph.made_objects import MadeObjects
 from perflint.analysis.call_graph.named_methods import connect_named_methods
 from perflint.analysis.call_graph.overriding import Overriding, methods_of
 from perflint.analysis.call_graph.picked_parts import PickedParts
+from perflint.analysis.call_graph.sequences import sequences_of
 from perflint.analysis.call_graph.stand_ins import connect_iterators, connect_stand_ins
 from perflint.analysis.call_graph.unknown_receivers import Guesses
 from perflint.analysis.call_graph.waiting import in_turn
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.linking import Connected, Packing, Together
 from perflint.analysis.names.declared import is_marked, is_property
 from perflint.analysis.names.fitting import has_all, may_take
@@ -43,7 +44,7 @@ from perflint.finding import Confidence
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, ReadFacts, Value, record
 from perflint.torch_model import wrappers
 from perflint.torch_model.frameworks import AUTOGRAD_FUNCTIONS
-from perflint.torch_model.step_frameworks import CONTAINERS_OF_CALLED, RUN_BY_CALLS
+from perflint.torch_model.step_frameworks import RUN_BY_CALLS
 
 _NO_FACTS = FunctionFacts("", 0, 0, "", "")
 #: How deep parameters are followed to what callers pass, which may be parameters again.
@@ -126,6 +127,7 @@ class CallGraph:
         connect_named_methods(self.resolver, self)
         connect_computed_methods(self.resolver, self)
         connect_iterators(self.resolver, self)
+        connect_items(self.resolver, self)
         self.replacing_forwards = connect_stand_ins(self.resolver, self)
         self._scopes.clear()
 
@@ -308,7 +310,7 @@ class CallGraph:
             targets = _made_or_run(targets, call, facts)
         if len(targets) > 1:
             targets = [item for item in targets if self._may_run(item, call)] or targets
-        confidence = Confidence.HIGH
+        confidence, is_looked_up = Confidence.HIGH, False
         if guess and not targets and not inherited:
             targets = self._guesses.targets(call, facts)
             confidence = Confidence.MEDIUM
@@ -317,7 +319,11 @@ class CallGraph:
                 meant = self._picked.targets(call, scope, facts) or self._guesses.of_its_kind(call)
                 meant = meant or self._guesses.of_its_family(call)
                 inherited = dict.fromkeys(meant or self._guesses.of_network(call), confidence)
-                inherited = inherited or self._looked_up.of_call(call, scope)
+            if not targets and not inherited:
+                for looked, sure in self._looked_up.of_call(call, scope).items():
+                    doubted = sure is Confidence.LOW
+                    self._add(scope, looked, call.context, call.line, sure, index, stands_in=doubted)
+                    is_looked_up = True
         for target in targets:
             self._add(scope, target, call.context, call.line, confidence, index)
             backward = self._backward_of(target)
@@ -329,7 +335,7 @@ class CallGraph:
         if passes and targets:
             for handed in self._handed.handed_on(call, scope, targets):
                 self._add(scope, handed, call.context, call.line, Confidence.MEDIUM, index, callback=True)
-        return bool(targets or inherited)
+        return bool(targets or inherited or is_looked_up)
 
     def _may_be_passed(self, call: CallFacts, scope: Scope, facts: FunctionFacts) -> bool:
         """Whether what a name stands for may be what callers pass: a parameter that is declared as a module, and as no
@@ -435,7 +441,7 @@ class CallGraph:
             elif ref.kind in (EXTERNAL, EXTERNAL_INSTANCE):
                 external = external or not wrappers.is_of_what_was_saved(ref.name)
         if external and not found:
-            found += self._sequential(func, scope)
+            found += sequences_of(func, scope, self.resolver)
         return list(dict.fromkeys(found)) or (None if external else [])
 
     def _rebinds(self, func: Value, scope: Scope) -> bool:
@@ -449,24 +455,6 @@ class CallGraph:
         names = dict.fromkeys([method for base, method in RUN_BY_CALLS.items() if derives(ref, base)])
         return methods_of(self.resolver, ref, tuple(names)) if names else []
 
-    def _sequential(self, func: Value, scope: Scope) -> list[Scope]:
-        """Calling an `nn.Sequential` runs the `forward` of what it holds, a `MetricCollection` the `update`."""
-        if not isinstance(func, str):
-            return []
-        found = []
-        for definition, where in self.resolver.written.definitions(func, scope):
-            value = _unchained(definition)
-            if not isinstance(value, tuple) or value[0] != "call":
-                continue
-            maker = last_of(value[1])
-            method = "forward" if maker.endswith("Sequential") else CONTAINERS_OF_CALLED.get(maker)
-            whole = value[2][0] if maker in CONTAINERS_OF_CALLED and value[2] else value
-            held = self.resolver.elements(whole, where) if method is not None else ()
-            found += [
-                item for ref in held if ref.kind == INSTANCE for item in methods_of(self.resolver, ref, (method or "",))
-            ]
-        return found
-
 
 def _made_or_run(targets: list[Scope], call: CallFacts, facts: FunctionFacts) -> list[Scope]:
     """Of `model = model(width)` the constructor, and of another call of the name what runs an object of the class."""
@@ -475,15 +463,6 @@ def _made_or_run(targets: list[Scope], call: CallFacts, facts: FunctionFacts) ->
         return targets
     makes = ("call", call.func, call.args, call.keywords) in values
     return [item for item in targets if item.function.endswith(("__init__", "__post_init__")) is makes] or targets
-
-
-def _unchained(value: Value) -> Value:
-    """`nn.Sequential(...)` of `nn.Sequential(...).to(device).train()`."""
-    while isinstance(value, tuple) and value[0] == "call" and isinstance(value[1], tuple) and value[1][0] == "attr":
-        if value[1][2] not in wrappers.MODULE_CHAIN:
-            break
-        value = value[1][1]
-    return value
 
 
 def _attribute_names(resolver: Resolver) -> set[str]:

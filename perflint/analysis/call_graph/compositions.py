@@ -81,3 +81,22 @@ def _calls(value: Value, scope: Scope, resolver: Resolver, depth: int) -> Iterat
                 yield from _calls(part, scope, resolver, depth)
         elif value[0] == "call":
             yield value, scope
+            if depth > 0 and last_name(value[1]) not in _COMPOSING:
+                yield from _returned(value, scope, resolver, depth - 1)
+        elif value[0] == "item" and isinstance(value[1], tuple) and value[1][0] == "call" and depth > 0:
+            yield from _returned(value[1], scope, resolver, depth - 1, value[2])
+
+
+def _returned(
+    call: Value, scope: Scope, resolver: Resolver, depth: int, place: object = None
+) -> Iterator[tuple[Value, Scope]]:
+    """The calls that make what a function of the project gives back, or what stands at a place of that."""
+    for ref in resolver.refs(call[1], scope):
+        if ref.kind == FUNCTION:
+            facts = resolver.summaries[ref.path].functions[ref.name]
+            for value in () if facts.is_generator else facts.returns:
+                parts = value[1] if isinstance(value, tuple) and value[0] == "seq" else ()
+                if place is None:
+                    yield from _calls(value, Scope(ref.path, ref.name), resolver, depth)
+                elif isinstance(place, int) and -len(parts) <= place < len(parts):
+                    yield from _calls(parts[place], Scope(ref.path, ref.name), resolver, depth)

@@ -7,6 +7,7 @@ configuration says: where one names functions or classes of the module, it is on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from perflint.analysis.names.fitting import has_all, may_take
 from perflint.analysis.names.refs import INSTANCE, MODULE_REF, Ref, Scope
@@ -41,13 +42,21 @@ class LookedUp:
         named = [item for item, name in fitting.items() if name in words or f"{name}:" in words]
         if named:
             return dict.fromkeys(named, Confidence.MEDIUM)
-        return dict.fromkeys(fitting, Confidence.LOW) if len(found) <= _MOST else {}
+        if len(found) > _MOST:
+            return {}
+        told = self._told
+        return {item: Confidence.MEDIUM if name in told else Confidence.LOW for item, name in fitting.items()}
+
+    @cached_property
+    def _told(self) -> frozenset[str]:
+        """The words that texts of the program begin with: the default of an option is one of them."""
+        return frozenset([word for summary in self._resolver.summaries.values() for word in summary.texts.split()])
 
     def _called(self, func: Value, scope: Scope) -> list[tuple[Value, Scope]]:
         """What is called, as it is written: `losses[name](x)` calls one of those that `losses` was made of."""
         if isinstance(func, str):
             return self._resolver.written.definitions(func, scope)
-        if not (isinstance(func, tuple) and func[0] == "item" and isinstance(func[1], str)):
+        if not (isinstance(func, tuple) and func[0] == "item" and isinstance(func[1], str)) or _namespace(func):
             return [(func, scope)]
         made = self._resolver.written.definitions(func[1], scope)
         return [(item, where) for value, where in made for item in _items(value)]
@@ -74,7 +83,11 @@ class LookedUp:
 
     def _modules(self, value: Value, scope: Scope) -> list[Ref]:
         """The modules in which a value looks something up by a name that nobody sees."""
-        if not (isinstance(value, tuple) and value[:2] == ("call", "getattr") and len(value[2]) > 1):
+        if not isinstance(value, tuple):
+            return []
+        if named := _namespace(value):
+            return [ref for ref in self._resolver.refs(named, scope) if ref.kind == MODULE_REF]
+        if not (value[:2] == ("call", "getattr") and len(value[2]) > 1):
             return []
         base, name = value[2][:2]
         if isinstance(name, tuple) and name[0] == "const":
@@ -84,6 +97,21 @@ class LookedUp:
     def _fits(self, scope: Scope, call: CallFacts) -> bool:
         facts = self._resolver.summaries[scope.path].functions[scope.function]
         return may_take(facts, call.args, call.keywords) and has_all(facts, call.args, call.keywords)
+
+
+def is_in_namespace(func: Value) -> bool:
+    """Whether what is called is looked up in a module by a name that no text tells."""
+    return _namespace(func) is not None
+
+
+def _namespace(value: Value) -> Value:
+    """The module of `losses.__dict__[name]` and `vars(losses)[name]`, where no text tells the name."""
+    if not isinstance(value, tuple) or value[0] != "item" or value[2] is not None:
+        return None
+    held = value[1]
+    if isinstance(held, str):
+        return held.removesuffix(".__dict__") if held.endswith(".__dict__") else None
+    return held[2][0] if isinstance(held, tuple) and held[:2] == ("call", "vars") and len(held[2]) == 1 else None
 
 
 def _items(value: Value) -> Iterator[Value]:

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
+from perflint.analysis.call_graph.looked_up import is_in_namespace
 from perflint.analysis.names.refs import Scope
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 
 
 class Turns(NamedTuple):
-    """Calls by the places of function and call. Those of a plain name of a parameter, which make what others ask about;
-    those of what a function is handed that nothing calls as far as is known by then; and the others, which go between.
+    """Calls by the places of function and call. Those of a plain name of a parameter and of what is looked up in a
+    module, which make what others ask about; those of what a function is handed that nothing calls as far as is known
+    by then, or of what it is handed in a container; and the others, which go between.
     """
 
     by_name: list[tuple[int, int]]
@@ -30,7 +32,11 @@ def in_turn(
     for item in waiting:
         scope, facts = functions[item[0]]
         call = facts.calls[item[1]]
-        if not incoming.get(scope) and _is_handed(call.func, facts):
+        func = call.func
+        if type(func) is tuple:
+            is_first = func[0] == "item" and is_in_namespace(func)
+            (found.by_name if is_first else found.others).append(item)
+        elif _is_element(func, facts) if func in facts.binds else not incoming.get(scope) and _is_handed(func, facts):
             found.later.append(item)
         else:
             (found.by_name if _is_of_name(call, facts) else found.others).append(item)
@@ -51,3 +57,17 @@ def _is_handed(func: Value, facts: FunctionFacts) -> bool:
         return False
     own = facts.params[1:] if facts.in_class else facts.params
     return any(param.name.lstrip("=") == name and param.default is None and not param.annotation for param in own)
+
+
+def _is_element(func: Value, facts: FunctionFacts) -> bool:
+    """Whether a call is of an element of a parameter, which a loop goes over."""
+    values = facts.binds.get(func, ()) if type(func) is str and "." not in func else ()
+    containers = [_container(value) for value in values if type(value) is tuple and value[0] == "item"]
+    return bool(containers) and any(param.name.lstrip("=*") in containers for param in facts.params)
+
+
+def _container(value: Value) -> str:
+    """The name of the container that an element is of: `functions` of `for name, function in functions.items()`."""
+    while type(value) is tuple and value[0] in ("item", "call"):
+        value = value[1] if value[0] == "item" or not value[2] else value[2][0]
+    return value.partition(".")[0] if type(value) is str else ""
