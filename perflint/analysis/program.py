@@ -204,6 +204,10 @@ class Program:
         """Whether a value is false in every run in which no user has changed an option, nor a configuration file."""
         return self.constants.of(value, scope, World.BY_DEFAULT).truth is False
 
+    def decided(self, value: Value, scope: Scope) -> bool | None:
+        """What a test written in `scope` comes to in every run, None where it may come to either."""
+        return self.constants.of(value, scope, World.ANY).truth
+
     def literals(self, value: Value, scope: Scope) -> tuple[Value, ...] | None:
         """The literals, as `("const", type, value)`, that a value written in `scope` is by what is written down; None
         where any of them is not known. Defaults count where nobody passes something else.
@@ -449,7 +453,9 @@ class Program:
             return any(self._names_one(path, wanted) for path in paths)
         known = self._mentioned.get(wanted)
         if known is None:
-            known = self._mentioned[wanted] = self._is_mentioned(wanted)
+            # Told by texts: few such questions are asked, and to take all texts apart would cost more than they do.
+            framed, texts = [f" {name} " for name in wanted], map(self.identifiers, self.summaries)
+            known = self._mentioned[wanted] = any(name in text for text in texts for name in framed)
         return known
 
     def _names_one(self, path: str, wanted: frozenset[str]) -> bool:
@@ -458,12 +464,6 @@ class Program:
             return not wanted.isdisjoint(self._words(path))
         text = self.identifiers(path)
         return any(f" {name} " in text for name in wanted)
-
-    def _is_mentioned(self, names: Iterable[str]) -> bool:
-        """Told by texts: few such questions are asked, and to take all texts apart would cost more than they do."""
-        framed = [f" {name} " for name in names]
-        texts = map(self.identifiers, self.summaries)
-        return any(name in text for text in texts for name in framed)
 
     def identifiers(self, path: str) -> str:
         """Those of a file, each between blanks."""

@@ -164,6 +164,7 @@ METHODS: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "is_reached_in_training": (_scope, _plain, _plain, _plain),
     "is_float16": (_plain, _scope),
     "is_off_by_default": (_plain, _scope),
+    "decided": (_plain, _scope),
     "role": (_scope, _plain),
     "is_run_by_framework": (_scope, _plain),
     "step_loop": (_scope, _plain),

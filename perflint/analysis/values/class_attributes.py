@@ -48,7 +48,8 @@ class ClassAttributes:
         buffers = self._stores.buffers_of(node)
         definitions = _stored(self._stores.lasting(node, name), is_registered=name in buffers)
         if len(definitions) > 1:
-            definitions = list(telling(tuple(definitions), self._inference.flow, self._inference.tree))
+            inference = self._inference
+            definitions = list(telling(tuple(definitions), inference.flow, inference.tree, inference.decided.runs))
         kinds = []
         for definition in definitions:
             kind = self._inference.definition_kind(definition)

@@ -63,11 +63,18 @@ def _is_of_keys(test: ast.expr, *, truth: bool) -> bool:
     return asked is not None and bool(keys_where(test, asked.id, truth=truth))
 
 
-def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> tuple[Definition, ...]:
-    """Definitions but for those that another one moves where there is a device: `if use_cuda: x = x.cuda()`."""
+def telling(
+    definitions: tuple[Definition, ...], flow: Reaching, tree: Tree, runs: Callable[[Definition], bool]
+) -> tuple[Definition, ...]:
+    """Definitions but for those that another one moves where there is a device: `if use_cuda: x = x.cuda()`, and for
+    the other one where it never runs.
+    """
     moving = [item for item in definitions if _moves_where_it_can(item, tree)]
     if not moving:
         return definitions
+    dead = [item for item in moving if not runs(item)]
+    moving = [item for item in moving if item not in dead]
+    definitions = tuple(item for item in definitions if item not in dead)
     sources = [source for item in moving if (source := _moved_path(item.value)) is not None]
     left = [
         item
@@ -77,10 +84,12 @@ def telling(definitions: tuple[Definition, ...], flow: Reaching, tree: Tree) -> 
     return tuple(item for item in definitions if item in moving or item not in left)
 
 
-def telling_stores(use: ast.expr, flow: Reaching, tree: Tree) -> tuple[tuple[Definition, ...], bool]:
+def telling_stores(
+    use: ast.expr, flow: Reaching, tree: Tree, runs: Callable[[Definition], bool]
+) -> tuple[tuple[Definition, ...], bool]:
     """The same of `self.images`: its stores in this function, and whether it may have the value from before them."""
     stores, through = flow.definitions_of(use)
-    return (telling(stores, flow, tree) if len(stores) > 1 else stores), through
+    return (telling(stores, flow, tree, runs) if len(stores) > 1 else stores), through
 
 
 def moves_items_where_it_can(store: Definition, use: ast.expr, tree: Tree) -> bool:

@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from perflint.analysis.names.refs import Refs, Scope
     from perflint.analysis.values.calls import Calls
     from perflint.analysis.values.classes import Classes
+    from perflint.analysis.values.decided import Decided
     from perflint.analysis.values.frames import Frame
     from perflint.analysis.values.kind import Kind
     from perflint.analysis.values.linked import Linked
+    from perflint.analysis.values.narrowing import Narrowing
     from perflint.analysis.values.parameters import Parameters
     from perflint.analysis.values.queries import Queries
     from perflint.syntax.bindings import Definition
@@ -30,6 +32,8 @@ class Evaluating(Protocol):
     calls: Calls
     classes: Classes
     parameters: Parameters
+    narrowing: Narrowing
+    decided: Decided
 
     def of_module(self, name: str) -> Kind | None: ...
 

@@ -14,6 +14,8 @@ from perflint.ir.summary import FunctionFacts, Value
 
 #: What is worth to be known of one object: what holds tensors, or gives batches.
 _HOLDING = (Tag.TENSOR, Tag.BATCH, Tag.OUTPUT, Tag.SEQUENCE, Tag.MAPPING, Tag.LOADER, Tag.UNKNOWN)
+#: What names a device: `Memory(device="cpu")`.
+_DEVICES = (Tag.DEVICE, Tag.STRING)
 #: All that a constructor is given, and how its attributes are reached as a dictionary.
 _LOCALS: Value = ("call", "locals", (), ())
 _ATTRIBUTES: tuple[Value, ...] = ("self.__dict__.update", ("attr", ("call", "vars", ("self",), ()), "update"))
@@ -26,6 +28,7 @@ class Field(NamedTuple):
     parameter: str
     place: int
     varies: bool
+    is_device: bool = False
 
 
 class GivenFields:
@@ -46,7 +49,9 @@ class GivenFields:
             fields = (*fields, *(item for item in named if item not in fields))
         for item in fields if arguments.exact else ():
             kind = arguments.at(item.place, item.parameter)
-            if kind is None or kind.tag not in _HOLDING or _place_of(kind) is Place.UNKNOWN:
+            if kind is not None and kind.tag in _DEVICES and kind.device is not None and not item.varies:
+                found.append((item.attribute, kind.but(tag=Tag.DEVICE, fresh=False)))
+            if kind is None or kind.tag not in _HOLDING or _place_of(kind) is Place.UNKNOWN or item.is_device:
                 continue
             kind = kind.but(fresh=False).at_most(Confidence.MEDIUM)
             # What a method puts there later is in the same place, and may be anything else.
@@ -67,9 +72,9 @@ class GivenFields:
             return
         for attribute, values in owner.attributes.items() if owner is not None else ():
             stored = [value for value, where in values if where == made.name]
-            if len(stored) == 1 and isinstance(stored[0], str) and stored[0] in names[1:]:
-                if stored[0] not in facts.binds:
-                    yield Field(attribute, stored[0], names.index(stored[0]) - 1, len(values) > 1)
+            given, is_device = _parameter_in(stored[0]) if len(stored) == 1 else ("", False)
+            if given in names[1:] and given not in facts.binds:
+                yield Field(attribute, given, names.index(given) - 1, len(values) > 1, is_device)
 
     def _takes_options(self, cls: Ref) -> bool:
         """`def __init__(self, **options): self.__dict__.update(options)`"""
@@ -80,6 +85,15 @@ class GivenFields:
         facts = summary.functions[made.name]
         last = facts.params[-1].name
         return last.startswith("**") and last.lstrip("*") in _written(facts)
+
+
+def _parameter_in(value: Value) -> tuple[str, bool]:
+    """The name that a value is, and whether it stands in `torch.device(name)`; "" where it is no name."""
+    if type(value) is tuple and value[0] == "call" and value[1] in ("torch.device", "device") and len(value[2]) == 1:
+        value, is_device = value[2][0], True
+    else:
+        is_device = False
+    return (value, is_device) if type(value) is str else ("", False)
 
 
 def _written(facts: FunctionFacts) -> Iterator[Value]:

@@ -28,6 +28,7 @@ from perflint.analysis.values import attributes, displays, library, operations, 
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.calls import Calls
 from perflint.analysis.values.classes import Classes
+from perflint.analysis.values.decided import Decided
 from perflint.analysis.values.definitions import Definitions
 from perflint.analysis.values.filling import Filling, is_empty_dict, is_placeholder
 from perflint.analysis.values.frames import Frame
@@ -97,6 +98,7 @@ class Inference:
         self.filling = Filling(self)
         self.parameters = Parameters(self, self.classes)
         self.calls = Calls(self, self.classes, self.parameters, self.narrowing)
+        self.decided = Decided(self)
         self.joining = Joining(self)
         self.definitions = Definitions(self)
         self._memo: dict[int, Kind] = {}
@@ -123,6 +125,7 @@ class Inference:
             self.parameters,
             self.narrowing,
             self.filling,
+            self.decided,
             self.joining,
             self.definitions,
             self.calls.defaults,
@@ -130,8 +133,6 @@ class Inference:
         ):
             vars(part).clear()
         vars(self).clear()
-
-    # Questions.
 
     def kind(self, node: ast.expr, frame: Frame | None = None) -> Kind:
         """What `node` is, in one call of its function where a frame says which. Never raises for valid trees; what is
@@ -232,8 +233,7 @@ class Inference:
         if isinstance(node, ast.BoolOp):
             return join(self.eval(value, frame) for value in node.values)
         if isinstance(node, ast.IfExp):
-            arms = displays.arms(node)
-            return join(self.eval(arm, frame) for arm in arms if self.narrowing.possible(arm, frame))
+            return self.decided.conditional(node, frame)
         if isinstance(node, ast.JoinedStr):
             return operations.formatted(node)
         return self._display(node, frame)
@@ -354,7 +354,7 @@ class Inference:
         return self.narrowing.narrow(node, found, frame)
 
     def _attribute_value(self, node: ast.Attribute, frame: Frame | None) -> Kind:
-        stores, through = displays.telling_stores(node, self.flow, self.tree)
+        stores, through = displays.telling_stores(node, self.flow, self.tree, self.decided.runs)
         kinds: list[Kind] = []
         for item in stores:
             kinds.append(self.definition_kind(item, frame))

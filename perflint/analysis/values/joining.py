@@ -6,6 +6,7 @@ import ast
 import re
 
 from perflint.analysis.values import displays
+from perflint.analysis.values.decided import is_of_cuda
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import NONE, UNKNOWN, Kind, Tag, join
@@ -27,7 +28,7 @@ class Joining:
 
     def of(self, definitions: tuple[Definition, ...], frame: Frame | None) -> Kind:
         if len(definitions) > 1:
-            definitions = displays.telling(definitions, self._flow, self._tree)
+            definitions = displays.telling(definitions, self._flow, self._tree, self._inference.decided.runs)
         if len(definitions) > 1 and self._loads_files:
             made = tuple(item for item in definitions if item.value is None or not self._is_restored(item.value))
             if all(item.binding is Binding.IMPORT for item in made):
@@ -41,6 +42,11 @@ class Joining:
             kinds.append(self._inference.definition_kind(definition, frame))
             if kinds[-1] is UNKNOWN:
                 return UNKNOWN  # whatever the others are
+        if len({kind.place for kind in kinds}) > 1:
+            runs = self._inference.decided.runs
+            run = tuple(item for item, kind in zip(definitions, kinds) if not is_of_cuda(kind) or runs(item))
+            if run and len(run) < len(definitions):
+                return self.of(run, frame)
         # `total = 0` before `total += loss`: after the first turn it is a tensor, and that is what matters.
         if any(definition.binding is Binding.AUGMENTED or self._feeds_itself(definition) for definition in definitions):
             if any(kind.tag is Tag.TENSOR for kind in kinds):

@@ -479,8 +479,11 @@ def same_place(kinds: Iterable[Kind]) -> tuple[Place, Device | None]:
     """Where the result of an operation on these values is. Tensors of one operation share a device, except that a
     0-d tensor on the host may go with tensors on any device. So what is known best of one holds for all.
     """
-    # Something unknown that was moved is on the device all the same.
+    # Something unknown that was moved is on the device all the same, and on the host where nothing else is unknown.
+    kinds = [*kinds]
+    is_told = all(kind.tag is not Tag.UNKNOWN or kind.place is not Place.UNKNOWN for kind in kinds)
     places = [kind for kind in kinds if kind.holds_tensors or (kind.tag in _MOVED and kind.on_accelerator)]
+    places += [kind for kind in kinds if is_told and kind.tag is Tag.UNKNOWN and kind.on_host]
     for wanted in (Place.DEVICE, Place.TARGET, Place.MODULE):
         found = [kind.device for kind in places if kind.place is wanted]
         if found:

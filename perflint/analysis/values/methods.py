@@ -71,7 +71,11 @@ def called(receiver: Kind, arguments: Arguments) -> Kind:
         return _tokenized(arguments)
     if receiver.tag is Tag.INSTANCE and not receiver.path:
         return pictures.transformed(receiver, arguments)
-    if receiver.tag is Tag.UNKNOWN and receiver.place.is_accelerator and is_from(receiver.origin, Provenance.MOVE):
+    if (
+        receiver.tag is Tag.UNKNOWN
+        and receiver.place is not Place.UNKNOWN
+        and is_from(receiver.origin, Provenance.MOVE)
+    ):
         return module_result(receiver.but(tag=Tag.MODULE), arguments)  # nothing else is moved and then called
     return NEVER if receiver.tag is Tag.NEVER else UNKNOWN
 

@@ -265,14 +265,13 @@ class Parameters:
 
     def _default(self, function: FunctionNode, name: str) -> Kind:
         value = default_of(function, name)
-        if isinstance(value, (ast.Name, ast.Attribute)):
-            # A class that is made, or a function that is called: `norm=nn.LayerNorm`. Whatever else may change.
-            kind = self.inference.eval(value, None)
-            is_known = kind.tag in (Tag.CLASS, Tag.FUNCTION) and (kind.path or kind.qualified.startswith("torch."))
-            return kind.at_most(Confidence.MEDIUM) if is_known else UNKNOWN
-        if not isinstance(value, ast.Constant) or value.value is None:
+        if value is None or (isinstance(value, ast.Constant) and value.value is None):
             return UNKNOWN
         kind = self.inference.eval(value, None)
+        if not isinstance(value, ast.Constant) and (kind.device is None or kind.tag not in (Tag.DEVICE, Tag.STRING)):
+            # A class that is made, or a function that is called: `norm=nn.LayerNorm`. Whatever else may change.
+            is_known = kind.tag in (Tag.CLASS, Tag.FUNCTION) and (kind.path or kind.qualified.startswith("torch."))
+            return kind.at_most(Confidence.MEDIUM) if is_known else UNKNOWN
         if kind.device is Device.CPU and not self._is_given(function, name):
             # `device="cpu"`, where no call of the project says another one: the host, unless somebody else does.
             kind = kind.but(device=Device.CPU_OR_GIVEN)
@@ -299,8 +298,9 @@ class Parameters:
     def _never_given(self, function: FunctionNode, name: str) -> Kind:
         """A device that a call does not say is the one that stands there: `def noise(shape, device="cpu")`."""
         value = default_of(function, name)
-        kind = self.inference.eval(value, None) if isinstance(value, ast.Constant) else UNKNOWN
-        return kind.at_most(Confidence.MEDIUM) if kind.device is not None else UNKNOWN
+        kind = self.inference.eval(value, None) if value is not None else UNKNOWN
+        is_device = kind.tag in (Tag.DEVICE, Tag.STRING) and kind.device is not None
+        return kind.at_most(Confidence.MEDIUM) if is_device else UNKNOWN
 
     # Callers.
 

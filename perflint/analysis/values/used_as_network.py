@@ -15,6 +15,7 @@ from perflint.analysis.values import methods
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, tensor
+from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
 from perflint.finding import Confidence
 from perflint.ir.notation import last_name, path_of
@@ -54,7 +55,7 @@ class UsedAsNetwork:
 
     def result(self, call: ast.Call, callee: Kind, arguments: Arguments) -> Kind:
         """What a call of something unknown gives."""
-        if not _is_unknown(callee) or not _are_on_device(arguments):
+        if not _is_unknown(callee) or not _are_in_one_place(arguments):
             return UNKNOWN
         if self._is_walked_back(call):
             made = methods.module_result(Kind(Tag.MODULE), arguments)
@@ -75,7 +76,7 @@ class UsedAsNetwork:
             return self.result(call, self._inference.member(receiver, func.attr), arguments)
         if func.attr.startswith("__") or func.attr in _OWN_METHODS:
             return UNKNOWN
-        if not (_is_unknown(receiver) or receiver.tag is Tag.MODULE) or not _are_on_device(arguments):
+        if not (_is_unknown(receiver) or receiver.tag is Tag.MODULE) or not _are_in_one_place(arguments):
             return UNKNOWN
         return self._output(func.value, arguments) if receiver.tag is not Tag.MODULE else _result(arguments)
 
@@ -205,10 +206,13 @@ def _is_unknown(kind: Kind) -> bool:
     return kind.tag is Tag.UNKNOWN
 
 
-def _are_on_device(arguments: Arguments) -> bool:
-    """Whether tensors of the device are given, and none of the host."""
-    given = [kind for kind in arguments.kinds() if kind.holds_tensors]
-    return any(kind.on_accelerator for kind in given) and not any(kind.on_host for kind in given)
+def _are_in_one_place(arguments: Arguments) -> bool:
+    """Whether tensors of the device are given, and none of the host; or only what was moved to the host."""
+    kinds = [*arguments.kinds()]
+    given = [kind for kind in kinds if kind.holds_tensors]
+    if any(kind.on_accelerator for kind in given):
+        return not any(kind.on_host for kind in given)
+    return bool(kinds) and all(kind.on_host and is_from(kind.origin, Provenance.MOVE) for kind in kinds)
 
 
 def _uses_as_network(use: ast.AST, parent_of: Callable[[ast.AST], ast.AST | None]) -> bool:
