@@ -226,7 +226,8 @@ class Program:
     @cached_property
     def _paths(self) -> Paths:
         makings = Makings(self.resolver, self.constants.options, self.configured)
-        return Paths(self.constants, Ways(self.heatmap, self.constants.passing.callers), makings)
+        ways = Ways(self.heatmap, self.constants.passing.callers, self._is_built_to_train)
+        return Paths(self.constants, ways, makings)
 
     def role(self, scope: Scope, context: int = -1) -> str:
         """What the hot code a line belongs to is for: "train", "batches", "driver", "eval", "data", "decode", "hook",

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.evidence import last_name
+from perflint.analysis.feasibility.only_evaluated import OnlyEvaluated
 from perflint.analysis.feasibility.worlds import World
 from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.frequency.heat import HeatMap
@@ -45,9 +46,10 @@ class TooManyError(Exception):
 class Ways:
     """The ways of one program."""
 
-    def __init__(self, heat: HeatMap, callers: Callable[[Scope], list[Edge]]) -> None:
+    def __init__(self, heat: HeatMap, callers: Callable[[Scope], list[Edge]], trains: Callable[[Scope], bool]) -> None:
         self._heat = heat
         self._callers = callers
+        self._evaluated = OnlyEvaluated(heat, trains)
         #: By function, the lines and contexts of the calls that put modules into a mode, with the mode.
         self._switches: dict[Scope, list[tuple[int, str, int]]] = {}
 
@@ -102,6 +104,9 @@ class Ways:
         """What is known of the mode of the modules that run: what a framework trains or evaluates with, it puts into
         that mode before, and so does a loop over batches for which nothing but `eval()` is called.
         """
+        forwards = (scope for scope in (way.start, *(edge.callee for edge in way.calls)) if _is_forward(scope))
+        if (way.root is None or way.root.role == "forward") and any(map(self._evaluated.is_so, forwards)):
+            return World.EVALUATING
         if way.root is not None:
             return _MODES.get(way.root.role, World.ANY)
         loop = self._heat.roots.loops.get((way.start, way.loop)) if way.loop is not None else None
@@ -173,6 +178,10 @@ class Ways:
             confidence = min(confidence, way.root.confidence)
             hops.append(Hop(way.start.path, facts.line, way.root.text))
         return tuple(reversed(hops)), confidence
+
+
+def _is_forward(scope: Scope) -> bool:
+    return scope.function.endswith(".forward")
 
 
 def _switches(call: CallFacts) -> bool:
