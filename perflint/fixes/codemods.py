@@ -16,6 +16,7 @@ from perflint.fixes.layout import NOWHERE, Layout, UnreachableError
 from perflint.fixes.names import Names
 from perflint.fixes.precedence import Binding, binding_of_text, needed_at, spans_lines
 from perflint.fixes.statements import Statements
+from perflint.syntax.plain_bindings import as_written, is_part
 from perflint.syntax.tree import FunctionNode, Tree
 
 
@@ -84,7 +85,7 @@ class Codemods:
 
     def replace(self, node: ast.AST, text: str) -> Edit:
         """Write `text` in the place of `node`, in parentheses where that place asks for them."""
-        if self._breaks_string(node, text):
+        if self._breaks_string(node, text) or is_part(node):
             return NOWHERE
         try:
             start, end = self._layout.range(node)
@@ -184,7 +185,7 @@ class Codemods:
 
         `NOWHERE` for all that a function does: its calls would be left calling nothing.
         """
-        if self._is_all_of_function(statement):
+        if self._is_all_of_function(statement) or is_part(statement):
             return (NOWHERE,)
         try:
             return (self._statements.delete(statement),)
@@ -204,15 +205,17 @@ class Codemods:
 
     def swap_statements(self, first: ast.stmt, second: ast.stmt) -> tuple[Edit, ...]:
         """Exchange two statements of one block, each with its comments."""
+        if is_part(first) or is_part(second):
+            return (NOWHERE,)
         return self._statements.swap(first, second)
 
     def insert_before(self, statement: ast.stmt, text: str) -> Edit:
         """Insert lines above a statement and its decorators, with its indentation."""
-        return self._statements.insert_before(statement, text)
+        return self._statements.insert_before(as_written(statement), text)
 
     def insert_after(self, statement: ast.stmt, text: str) -> Edit:
         """Insert lines below a statement, with its indentation."""
-        return self._statements.insert_after(statement, text)
+        return self._statements.insert_after(as_written(statement), text)
 
     def decorate(self, function: FunctionNode, decorator: str) -> Edit:
         """Put a decorator (`"@torch.no_grad()"`) directly above the `def`, below the ones that are there."""

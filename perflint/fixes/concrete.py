@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from perflint.errors import RuleError
 from perflint.finding import Edit, Span
+from perflint.syntax.plain_bindings import as_written
 from perflint.syntax.tree import Tree
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Concrete:
         """
         if not hasattr(node, "lineno"):
             raise RuleError(f"libcst has no node for this {type(node).__name__}, which has no place of its own")
-        span = self.tree.span(node)
+        span = self.tree.span(as_written(node) if isinstance(node, ast.stmt) else node)
         exact = (span.line, span.column - 1, span.end_line, span.end_column - 1)
         # `ast` counts the call's brackets to a generator that is its only argument.
         inner = (span.line, span.column, span.end_line, span.end_column - 2)

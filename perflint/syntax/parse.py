@@ -9,6 +9,7 @@ import warnings
 from perflint.errors import SourceError
 from perflint.syntax import evaluated_names, named_arguments, type_comments
 from perflint.syntax.file import SourceFile
+from perflint.syntax.plain_bindings import bind_plainly
 from perflint.syntax.plain_calls import call_plainly
 
 
@@ -25,8 +26,9 @@ def parse(source: SourceFile) -> ast.Module:
 
 
 def plainly_parsed(source: SourceFile) -> ast.Module:
-    """The same with calls in their plain form: what the analysis goes through."""
+    """The same with bindings and calls in their plain form: what the analysis goes through."""
     tree = parse(source)
+    bind_plainly(tree, source.text)
     call_plainly(tree, source.text)
     return tree
 

@@ -57,7 +57,7 @@ class _Uses:
         for part in walk(region):
             if isinstance(part, ast.Name):
                 self.by_name.setdefault(part.id, []).append(part)
-        self.known: dict[int, list[str] | None] = {}
+        self.known: dict[int, list[tuple[str, object]] | None] = {}
         self.suspects: dict[tuple[str, type, object], list[ast.Name]] = {}
 
     def first(self, root: str, node: ast.Call, key: object) -> ast.expr | None:
@@ -72,14 +72,14 @@ class _Uses:
 
     def _suspects(self, root: str, key: object) -> Iterator[ast.Name]:
         """The uses of `root`, and of every name that may share its memory, that may do more than read it."""
-        waiting, seen = [root], set[str]()
+        waiting, seen = [(root, key)], set[tuple[str, object]]()
         while waiting:
-            name = waiting.pop()
-            if name in seen:
+            name, of = waiting.pop()
+            if (name, of) in seen:
                 continue
-            seen.add(name)
+            seen.add((name, of))
             for use in self.by_name.get(name, ()):
-                if self._is_apart(use, key):
+                if self._is_apart(use, of):
                     continue
                 others = self._names_given(use)
                 if others is None:
@@ -87,22 +87,27 @@ class _Uses:
                 else:
                     waiting += others
 
-    def _names_given(self, use: ast.Name) -> list[str] | None:
-        """The names whose memory is affected by what happens to `use`; None where anything may happen to it."""
+    def _names_given(self, use: ast.Name) -> list[tuple[str, object]] | None:
+        """The names whose memory is affected by what happens to `use`, with the key of the part of it that is; None
+        where anything may happen to it.
+        """
         if id(use) not in self.known:
             if isinstance(use.ctx, ast.Store):
                 self.known[id(use)] = self._whole_of(use)
             else:
-                self.known[id(use)] = [] if self._is_moved(use) else self._aliases(use)
+                names = [] if self._is_moved(use) else self._aliases(use)
+                self.known[id(use)] = None if names is None else [(name, None) for name in names]
         return self.known[id(use)]
 
-    def _whole_of(self, store: ast.Name) -> list[str]:
-        """`batch` of `images, labels = batch`: what is done with the whole is done with its parts."""
+    def _whole_of(self, store: ast.Name) -> list[tuple[str, object]]:
+        """`batch` of `images, labels = batch`: what is done with the whole is done with its parts; of `images =
+        batch["image"]` with that part.
+        """
         statement = self.ctx.tree.statement_of(store)
         if isinstance(statement, ast.Assign):
             root = _root(statement.value)
             if root is not None and not any(root.id == part.id for part in self._imported(root)):
-                return [root.id]
+                return [(root.id, _key(root, self.ctx))]
         return []
 
     def _imported(self, root: ast.Name) -> list[ast.Name]:

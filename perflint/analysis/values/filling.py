@@ -11,6 +11,7 @@ from perflint.analysis.values.displays import moves_items_where_it_can
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.keyed_stores import always_before, by_text
 from perflint.analysis.values.kind import UNKNOWN, Kind, Place, Tag, by_key, join
+from perflint.analysis.values.updated import with_updates
 from perflint.finding import Confidence
 from perflint.ir.calls import is_constant
 from perflint.syntax.backwards import iterated_key
@@ -130,7 +131,10 @@ class Filling:
             child = outer
 
     def with_keys(self, node: ast.Name, kind: Kind, frame: Frame | None) -> Kind:
-        """`found = {}` with what `found["loss"] = loss` puts into it, and a batch with what moves some of its parts."""
+        """`found = {}` with what `found["loss"] = loss` and `found.update(losses)` put into it, and a batch with what
+        moves some of its parts.
+        """
+        kind = with_updates(node, kind, frame, self._inference) if kind.tag is Tag.MAPPING else kind
         stores = self._inference.flow.key_stores(node)
         if not stores or (kind.tag is not Tag.MAPPING and not all(isinstance(key, str) for key in stores)):
             return kind
