@@ -43,7 +43,8 @@ def _updates(node: ast.Name, inference: Evaluating) -> Iterator[ast.Call]:
     for definition in inference.flow.definitions(node):
         for use in inference.flow.uses_of(definition):
             method = inference.tree.parent(use)
-            call = inference.tree.parent(method) if isinstance(method, ast.Attribute) else None
-            if isinstance(call, ast.Call) and call.func is method and use.lineno < node.lineno:
-                if method.attr == "update" and not any(item.arg is None for item in call.keywords):
-                    yield call
+            if not isinstance(method, ast.Attribute) or method.attr != "update" or use.lineno >= node.lineno:
+                continue
+            call = inference.tree.parent(method)
+            if isinstance(call, ast.Call) and call.func is method and all(item.arg for item in call.keywords):
+                yield call
