@@ -402,3 +402,33 @@ def test_what_a_cast_makes_of_a_batch_is_not_said_to_be_pinned(tmp_path: Path, m
     [finding] = found(text.format(body="", above=""), "TPL101", tmp_path, monkeypatch)
     assert "what a cast makes is not pinned" in finding.advice
     assert finding.fix is None
+
+
+HELPERS = """def rows(values, mask):
+    return values[mask]
+
+
+def spread(values, mask):
+    whole = values.new_zeros(9)
+    whole[mask] = values
+    return whole
+
+
+"""
+
+
+def test_a_mask_that_is_handed_over_is_counted_where_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = in_step("mask = x > 0", "loss = loss + spread(rows(x, mask), mask).sum()", above=HELPERS)
+    findings = found(text, "TPL205", tmp_path, monkeypatch)
+    assert len(findings) == 2
+    assert all("pass the positions instead of the mask" in finding.advice for finding in findings)
+
+
+def test_a_look_up_in_an_index_is_not_said_to_leave_duplicates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    above = "from torch_geometric.utils import remove_self_loops, to_dense_batch\n"
+    body = ("dense, _ = to_dense_batch(x, labels.cuda())", "edges, _ = remove_self_loops(labels.cuda())")
+    dense, edges = found(in_step(*body, above=above), "TPL205", tmp_path, monkeypatch)
+    assert "Pass `batch_size`" in dense.advice
+    assert "duplicates" not in dense.advice + edges.advice

@@ -7,9 +7,10 @@ import ast
 from perflint.api import Context, callee_name
 from perflint.api.waits import Count, sparing
 
-from .mask_advice import BOUNDED, WRITTEN, instead_of_selecting, is_bounded, without_rows
+from .mask_advice import BOUNDED, instead_of_selecting, is_bounded, without_rows, written_to
 
 _COUNT_EARLIER = "Do it on the host where the data is prepared, or keep the duplicates."
+_LOOK_UP_EARLIER = "Do it on the host where the data is prepared."
 _SUPPRESS = "Suppress for all images at once (`batched_nms`), or in evaluation only."
 #: Logarithms of zeros have gradients that are no numbers.
 _PRODUCTS = {
@@ -33,15 +34,20 @@ _BY_NAME = {
     "batched_nms": _SUPPRESS,
 }
 
+#: It checks `max_num_nodes` against the batch as well, which is a wait of its own.
+_LOOKED_UP = {
+    "to_dense_batch": "Pass `batch_size`, which the host knows (`data.num_graphs`): then it waits once, and not twice.",
+}
+
 
 def advice_for(node: ast.Call | ast.Subscript, what: Count, ctx: Context) -> str:
     """What to do instead of the operation that has something counted."""
     if isinstance(node, ast.Subscript):
-        return instead_of_selecting(node, ctx) if isinstance(node.ctx, ast.Load) else WRITTEN
+        return instead_of_selecting(node, ctx) if isinstance(node.ctx, ast.Load) else written_to(node, ctx)
     name = callee_name(node)
     if what is Count.OF_INDEX:
         told = sparing(node, ctx)
-        return f"Pass `{told[0][0]}`, which the host knows." if told else _COUNT_EARLIER
+        return f"Pass `{told[0][0]}`, which the host knows." if told else _LOOKED_UP.get(name, _LOOK_UP_EARLIER)
     if what is Count.IN_BACKWARD:
         return "Gather instead: `rows = mask.cumsum(0) - 1`, then `torch.where(mask, source[rows.clamp(min=0)], x)`."
     if what is Count.OF_ZEROS:

@@ -9,6 +9,9 @@ from perflint.api.names import SUPPRESSES
 from perflint.api.waits import later_uses, mask_in
 
 WRITTEN = "Use `torch.where` with values of the full shape, or `masked_scatter` where there is one value per True."
+_HANDED = (
+    "Count once where the mask is made, `{mask}.nonzero(as_tuple=True)`, and pass the positions instead of the mask."
+)
 _REDUCED = "Keep all rows and weight them by the mask: `(values * mask).sum() / mask.sum()`."
 _DROPPED = "`torch.where` cannot drop rows. Carry the mask along to what reduces them."
 #: Only where something tells how many rows there are at most.
@@ -26,12 +29,29 @@ _ELEMENTWISE = (
 def instead_of_selecting(node: ast.Subscript, ctx: Context) -> str:
     """What to do about `x[mask]` that is read."""
     mask = mask_in(node, ctx)
+    if is_handed(mask, ctx) and isinstance(ctx.tree.parent(node), ast.Return):
+        return _HANDED.format(mask=ctx.text(mask))
     if isinstance(mask, ast.Name) and _selections(mask, ctx) > 1:
         return (
             f"Count once for all that `{mask.id}` selects: `{mask.id}.nonzero(as_tuple=True)`, and index by that. "
             f"Or: {without_rows(node, ctx)}"
         )
     return without_rows(node, ctx)
+
+
+def written_to(node: ast.Subscript, ctx: Context) -> str:
+    """What to do about `x[mask]` that is written."""
+    mask = mask_in(node, ctx)
+    return f"{WRITTEN} Or: {_HANDED.format(mask=ctx.text(mask))}" if is_handed(mask, ctx) else WRITTEN
+
+
+def is_handed(mask: ast.expr, ctx: Context) -> bool:
+    """Whether a mask is a parameter of a small function that is called with it, and not of a module's forward."""
+    function = ctx.tree.function_of(mask)
+    if not isinstance(mask, ast.Name) or function is None or function.name == "forward":
+        return False
+    made = ctx.inference.flow.definitions(mask)
+    return bool(made) and all(isinstance(item.node, ast.arg) for item in made)
 
 
 def without_rows(node: ast.expr, ctx: Context) -> str:
