@@ -11,7 +11,7 @@ from perflint.ir.computed import COVERS
 from perflint.ir.notation import path_of
 from perflint.ir.questions import Counters, Question, Told, joined
 from perflint.ir.sharing import Once
-from perflint.ir.summary import CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
+from perflint.ir.summary import ENTRIES, CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
 
 #: Characters of a loop's header that are kept to be shown.
 HEADER_LENGTH = 90
@@ -118,6 +118,12 @@ class Growing:
         if value not in self.binds.get(name, ()):
             known[COVERS, value] = None
         self.binds.setdefault(name, {})[value] = None
+
+    def set_entry(self, path: str | None, key: ast.expr) -> None:
+        """`CONFIG["fast"] = True`: what goes by the name, here or elsewhere, has another entry by then."""
+        is_named = type(key) is ast.Constant and type(key.value) is str
+        if path is not None and (is_named or (type(key) is ast.Name and "." not in path)):
+            self.unclear.add(path + ENTRIES)
 
     def held_item(self, value: Value) -> Value:
         """`rows` of `table["a"]` after `table = {"a": rows}`, as far as the function is read; else the value itself."""
@@ -235,7 +241,8 @@ class Growing:
             facts.branches = branches_of(self.body, self.calls, self.arms)
         if self.unclear:
             params = {param.name.lstrip("*=") for param in facts.params}
-            kept = [name for name in self.unclear if name in self.binds or name in params or "." in name]
+            known = {*self.binds, *params}
+            kept = [name for name in self.unclear if name in known or "." in name or name.endswith(ENTRIES)]
             facts.unclear = tuple(sorted(kept))
         if self.annotations:
             facts.annotations = self.annotations

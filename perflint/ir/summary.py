@@ -29,6 +29,8 @@ Value: TypeAlias = Any  # str | tuple | None, recursive; see the module docstrin
 
 MODULE = "<module>"
 SPREAD = "*"
+#: What ends the name, among those that are unclear, of something that is given another entry: `CONFIG[]`.
+ENTRIES = "[]"
 #: A default that is there and not plain to see: `1 / 255`.
 UNCLEAR: Value = ("call", "...", (), ())
 
@@ -152,17 +154,18 @@ class FunctionFacts:
     """A function, a lambda, or the module's own body (`MODULE`). `owner` is the qualname of the enclosing scope.
 
     `binds` are the values that names are given, as far as they are plain to see; `unclear` are those names and
-    parameters that are given something else too, or are changed. What it does beyond its run is told in `effects`, in
-    the words of `ir.effects`, and with places in `does`; `uncertain` are the regions that need not run when it does, as
-    line and column of start and end of each. `identifiers` are those used in a function that stands in no other, its
-    decorators and defaults included, separated by blanks. `questions` are what tests ask that only the linked program
-    can tell, `tells` what the function being true, and being false, tells whoever tests it: both as `ir.questions` has
-    them. `stores` are the values put in containers under computed keys: `table[key] = value` as ("table", value), where
-    the value is a plain name, a lambda or what a call gives. `branches` are the path conditions of its calls.
-    `computed` are the values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of
-    arguments as well: `#3:k` is what the call 3 passes for `k`, `#3:0` its first one. `tests` are what tests tell that
-    are kept in attributes or handed over, by `self.due` or by `line:column:place` of the call: where they are true, and
-    where they are false. `mixed` are names that loops compute anew by operators, or store items in, each with the names
+    parameters that are given something else too, or are changed, and `config[]` where an entry of `config` is set.
+    What it does beyond its run is told in `effects`, in the words of `ir.effects`, and with places in `does`;
+    `uncertain` are the regions that need not run when it does, as line and column of start and end of each.
+    `identifiers` are those used in a function that stands in no other, its decorators and defaults included,
+    separated by blanks. `questions` are what tests ask that only the linked program can tell, `tells` what the
+    function being true, and being false, tells whoever tests it: both as `ir.questions` has them. `stores` are the
+    values put in containers under computed keys: `table[key] = value` as ("table", value), where the value is a
+    plain name, a lambda or what a call gives. `branches` are the path conditions of its calls. `computed` are the
+    values of names that `binds` has no form for, or not all of, as `ir.computed` writes them; of arguments as well:
+    `#3:k` is what the call 3 passes for `k`, `#3:0` its first one. `tests` are what tests tell that are kept in
+    attributes or handed over, by `self.due` or by `line:column:place` of the call: where they are true, and where
+    they are false. `mixed` are names that loops compute anew by operators, or store items in, each with the names
     that the new value is made of, and what is called for it as `model()`.
     """
 

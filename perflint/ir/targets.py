@@ -74,9 +74,12 @@ class Targets:
                     self.bind(part, item)
             else:
                 self.bind_items(target, value)  # type: ignore[arg-type]
+        elif kind is ast.Subscript and type(target.value) is ast.Attribute:  # type: ignore[attr-defined]
+            self.scope.set_entry(path_of(target.value), target.slice)  # type: ignore[attr-defined]
         elif kind is ast.Subscript and type(target.value) is ast.Name:  # type: ignore[attr-defined]
             self.scope.unclear.add(target.value.id)  # type: ignore[attr-defined]
             key = target.slice  # type: ignore[attr-defined]
+            self.scope.set_entry(target.value.id, key)  # type: ignore[attr-defined]
             if value is not None and self.is_table(target):
                 # `NETWORKS["small"] = Small`: one more of those that a dispatch chooses from; `stats["loss"] = loss`.
                 is_named = type(key) is ast.Constant and type(key.value) is str

@@ -41,6 +41,8 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 _LARGEST = 2**31
 _NUMBERS = frozenset({"int", "bool"})
+#: False where they hold nothing.
+_SIZED = frozenset({"list", "tuple", "dict", "set"})
 #: Whose value is written down.
 _WRITTEN = frozenset({"int", "bool", "str", "float"})
 
@@ -196,7 +198,8 @@ def builtin(name: str, args: tuple[Value, ...], leaves: Leaves) -> Possible | No
     """What a call of a builtin function gives, None where nothing is known of that function."""
     given = [evaluate(item, leaves) for item in args]
     if name == "len" and len(args) == 1:
-        return lifted(len, given[0], otherwise=SOMETHING)
+        is_empty = given[0].sorts == {FALSE} and given[0].types is not None and given[0].types <= _SIZED
+        return of(0) if is_empty else lifted(len, given[0], otherwise=SOMETHING)
     if len(given) == 1 and name in _CONVERSIONS:
         return BOTTOM if given[0] == BOTTOM else _CONVERSIONS[name](given[0])
     return BOOL if name in ("callable", "issubclass", "hasattr", "any", "all") else None

@@ -68,7 +68,7 @@ class Paths:
         if self._raising.before(scope, place):
             return INFEASIBLE
         if heat <= Heat.ONCE:
-            return self._within(scope, conditions)
+            return INFEASIBLE if self._values.passing.is_unused(scope) else self._within(scope, conditions)
         printed = self._ways.printed(scope, context)
         is_handed = self._is_handed(printed.calls) and self._has_its_mode(printed, scope, conditions)
         if is_handed and self._blocked(printed.calls, scope, conditions, World.BY_DEFAULT) is None:
@@ -274,6 +274,10 @@ class Paths:
             return ""
         if form == "compare" and test[3] == ("const", "NoneType", None):
             return f"`{name}` given" if (test[1] in ("is", "==")) is not truth else f"`{name}=None`"
+        if form == "compare" and not _is_literal(test[3]):
+            return f"another `{name}`"
+        if form == "compare" and _of_length(test[2]):
+            return f"`{name}` given" if truth else f"no `{name}`"
         if form == "compare":
             return f"`{name} {test[1] if truth else _OPPOSITE[test[1]]} {test[3][2]!r}`"
         default = self._values.of(test, scope, World.BY_DEFAULT, frame)
@@ -313,6 +317,8 @@ class Paths:
         return bool(refs) and all(ref.name in _FLOAT16 for ref in refs)
 
 
+#: What looks something up by a text.
+_BY_KEY = frozenset({"get", "pop", "getenv", "getattr"})
 _OPPOSITE = {
     "==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in",
     "is": "is not", "is not": "is",
@@ -321,10 +327,25 @@ _OPPOSITE = {
 
 def _asked(test: Value) -> str:
     """The name of the option that a test asks for, "" where it asks for nothing that is told."""
-    if type(test) is not tuple or test[0] != "compare":
-        return _last(test)
-    is_told = type(test[3]) is tuple and test[3][0] == "const" and (test[3][1] == "NoneType" or test[3][2] is not None)
-    return _last(test[2]) if is_told else ""
+    form = test[0] if type(test) is tuple else ""
+    if form == "compare":
+        return _asked(test[2]) or _asked(test[3])
+    if form == "call" and type(test[1]) is str:
+        base, _, name = test[1].rpartition(".")
+        first = test[2][1 if name == "getattr" and len(test[2]) > 1 else 0] if test[2] else None
+        if name in _BY_KEY and isinstance(first, tuple) and first[:2] == ("const", "str"):
+            return str(first[2])
+        return _asked(first) if not base and first is not None else _last(base or name)
+    return _last(test)
+
+
+def _is_literal(value: Value) -> bool:
+    is_told = type(value) is tuple and value[0] == "const"
+    return is_told and (value[1] == "NoneType" or value[2] is not None)
+
+
+def _of_length(value: Value) -> bool:
+    return type(value) is tuple and value[:2] == ("call", "len")
 
 
 def _last(value: Value) -> str:

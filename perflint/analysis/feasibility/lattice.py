@@ -133,13 +133,17 @@ def lifted(function: Callable[..., object], *arguments: Possible, otherwise: Pos
         return otherwise
 
 
+#: Defaults of options that choose nothing.
+_SWITCHES = (None, False, True, 0, "", "none", "None")
+
+
 def switched(found: Possible) -> Possible:
     """A default of an option, as far as it says which branches are taken: an option that is off, or None, switches
     something on; which of several it chooses says nothing of what users choose.
     """
-    if found.literals is not None and all(item.value in (None, False, True, 0) for item in found.literals):
+    if found.literals is not None and all(item.value in _SWITCHES for item in found.literals):
         return found
-    return Possible(found.sorts, None) if found != BOTTOM else found
+    return Possible(found.sorts, None, found.types if found.literals is None else None) if found != BOTTOM else found
 
 
 def chosen(found: Possible) -> Possible:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.commands import Commands, given
-from perflint.analysis.names.refs import Ref, Scope
+from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.computed import written
 from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
@@ -22,6 +22,8 @@ _OFF: Value = ("const", "bool", False)
 _ON: Value = ("const", "bool", True)
 _NONE: Value = ("const", "NoneType", None)
 _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
+#: What keeps its keywords as entries.
+_FILLING = frozenset({"dict", "Dict", "OrderedDict", "EasyDict", "edict", "update", "SimpleNamespace", "Namespace"})
 #: What gives back the options that an earlier run has saved.
 LOADS = frozenset(
     "pickle.load pickle.loads dill.load joblib.load torch.load json.load json.loads yaml.load yaml.safe_load".split()
@@ -62,7 +64,28 @@ class Options:
         if name.rpartition(".")[2] in OPTION_NAMES:
             return True
         given = self._resolver.written.definitions(name, scope)
-        return bool(given) and all(_is_parsed(value) for value, _ in given)
+        return bool(given) and all(self._is_parsed(value, where) for value, where in given)
+
+    def _is_parsed(self, value: Value, scope: Scope, deepest: int = 2) -> bool:
+        """`parser.parse_args()`, the first of the two that `parse_known_args` gives, and what a function of the project
+        gives that returns one of these.
+        """
+        if isinstance(value, tuple) and value[0] == "item" and value[2] == 0:
+            value = value[1]
+        if not isinstance(value, tuple) or value[0] != "call" or deepest == 0:
+            return False
+        if last_name(value[1]) in _PARSES:
+            return True
+        refs = self._resolver.refs(value[1], scope)
+        return bool(refs) and all(ref.kind == FUNCTION and self._parses(ref, deepest - 1) for ref in refs)
+
+    def _parses(self, function: Ref, deepest: int) -> bool:
+        """Whether all that a function gives back are options of a command line."""
+        scope = Scope(function.path, function.name)
+        given: list[tuple[Value, Scope]] = []
+        for value in self._resolver.nesting.function(scope).returns:
+            given += self._resolver.written.definitions(value, scope) if type(value) is str else [(value, scope)]
+        return bool(given) and all(self._is_parsed(value, where, deepest) for value, where in given)
 
     def defaults(self, name: str, path: str) -> list[tuple[Value, Scope]]:
         """What the options called `name` are where no user sets them: those of one file where it has any, else those
@@ -128,19 +151,36 @@ class Options:
 
     def settings(self, name: str) -> list[tuple[Value, Scope]]:
         """What goes by a key or a keyword anywhere: `dict(fast=False)`, `{"fast": False}`."""
-        return self._settings.get(name, [])
+        return [(value, scope) for value, scope, _ in self._settings.get(name, ())]
+
+    def spread(self, name: str) -> list[tuple[Value, Scope]]:
+        """The same, but for what is an argument of something that takes it by that name: what a mapping may hold."""
+        found = self._settings.get(name, ())
+        return [(value, scope) for value, scope, func in found if func is None or not self._takes(func, name, scope)]
+
+    def _takes(self, func: Value, name: str, scope: Scope) -> bool:
+        if last_name(func) in _FILLING:
+            return False
+        for ref in self._resolver.refs(func, scope):
+            made = self._resolver.method(Ref(INSTANCE, ref.path, ref.name), "__init__") if ref.kind == CLASS else ref
+            facts = self._resolver.summaries[made.path].functions.get(made.name) if made and made.path else None
+            if facts is not None and all(param.name.lstrip("=") != name for param in facts.params):
+                return False
+            if ref.kind not in (CLASS, FUNCTION, EXTERNAL, EXTERNAL_INSTANCE):
+                return False
+        return bool(self._resolver.refs(func, scope))
 
     @cached_property
-    def _settings(self) -> Mapping[str, list[tuple[Value, Scope]]]:
-        found: dict[str, list[tuple[Value, Scope]]] = {}
+    def _settings(self) -> Mapping[str, list[tuple[Value, Scope, Value]]]:
+        found: dict[str, list[tuple[Value, Scope, Value]]] = {}
         for scope, facts in self._resolver.nesting.functions:
             if scope.path not in self._resolver.tests:
                 waiting: list[Value] = [value for values in facts.binds.values() for value in values]
                 waiting += facts.returns
                 for call in facts.calls:
                     waiting.append(("call", call.func, call.args, call.keywords))
-                for key, value in _keyed(waiting):
-                    found.setdefault(key, []).append((value, scope))
+                for key, value, func in _keyed(waiting):
+                    found.setdefault(key, []).append((value, scope, func))
         return found
 
     # Records.
@@ -185,22 +225,22 @@ class Options:
         return found
 
 
-def _keyed(values: list[Value]) -> Iterator[tuple[str, Value]]:
-    """The values under keys and keywords in some values, and in what stands in these."""
+def _keyed(values: list[Value]) -> Iterator[tuple[str, Value, Value]]:
+    """The values under keys and keywords in some values, and in what stands in these; and what is called with them."""
     waiting = list(values)
     while waiting:
         value = waiting.pop()
         form = value[0] if type(value) is tuple and value else ""
         if form == "call":
             waiting += value[2]
-            items = value[3]
+            items, func = value[3], value[1]
         elif form == "map":
-            items = value[1]
+            items, func = value[1], None
         else:
             waiting += value[1] if form in ("seq", "either") else ()
             continue
         for key, item in items:
-            yield key, item
+            yield key, item, func
             waiting.append(item)
 
 
@@ -240,13 +280,6 @@ def _makes_record(decorator: Value) -> bool:
         last_name(decorator[1] if isinstance(decorator, tuple) and decorator[0] == "call" else decorator)
         in _RECORD_MAKERS
     )
-
-
-def _is_parsed(value: Value) -> bool:
-    """`parser.parse_args()`, and the first of the two that `parse_known_args` gives."""
-    if isinstance(value, tuple) and value[0] == "item" and value[2] == 0:
-        value = value[1]
-    return isinstance(value, tuple) and value[0] == "call" and last_name(value[1]) in _PARSES
 
 
 def _is_text(value: Value) -> bool:

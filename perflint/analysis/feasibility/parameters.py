@@ -18,7 +18,7 @@ from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.dull import MAYBE_DULL, PLAIN_METHODS
-from perflint.ir.summary import MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
+from perflint.ir.summary import ENTRIES, MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
 
 #: What a function is given through these decorators is what a call passes.
 _PASSING_ON = frozenset(
@@ -42,14 +42,16 @@ _CALLED = ("forward", "__call__")
 
 class Passed(NamedTuple):
     """What a call passes for a parameter: a value written where the call is, or, `left_out`, the default. Where both
-    are not, nobody can tell.
+    are not, nobody can tell; `spread` is for what a mapping may hold that comes from elsewhere.
     """
 
     value: tuple[Value, ...] | None
     left_out: bool = False
+    spread: bool = False
 
 
 _UNSEEN = Passed(None)
+_SPREAD_OUT = Passed(None, spread=True)
 _LEFT_OUT = Passed(None, left_out=True)
 
 
@@ -138,6 +140,10 @@ class Passing:
                 and not name[0].isupper()
             ]
         return known
+
+    def is_unused(self, scope: Scope) -> bool:
+        """Whether no run of the program comes to a function."""
+        return scope in self._roots.unused
 
     def is_open(self, scope: Scope) -> bool:
         """Whether users of the program, or decorators, may call a function with whatever they like."""
@@ -237,15 +243,16 @@ class Passing:
             if any(param.name == f"**{mapping}" for param in caller.params):
                 asked = ("call", f"{mapping}.get", (("const", "str", name), default), ())
                 return _UNSEEN if held or mapping in caller.computed or default is None else Passed((asked,))
-            mapping = held[0] if len(held) == 1 and mapping not in caller.computed else None
+            mapping = held[0] if len(held) == 1 and mapping not in caller.computed else mapping
         if type(mapping) is not tuple:
-            return _UNSEEN
+            is_changed = type(mapping) is str and (mapping in caller.unclear or f"{mapping}{ENTRIES}" in caller.unclear)
+            return _UNSEEN if is_changed else _SPREAD_OUT
         if mapping[0] == "map":
             entries = dict(mapping[1])
         elif mapping[:2] == ("call", "dict") and not mapping[2]:
             entries = dict(mapping[3])
         else:
-            return _UNSEEN
+            return _SPREAD_OUT
         if name in entries:
             return Passed((entries[name],))
         return _UNSEEN if "" in entries else _LEFT_OUT

@@ -12,6 +12,7 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.attribute_values import begun, receiver_of, values_of
 from perflint.analysis.feasibility.configs import Configs
+from perflint.analysis.feasibility.constant_functions import ConstantFunctions
 from perflint.analysis.feasibility.elements import Elements
 from perflint.analysis.feasibility.enumerations import member_of
 from perflint.analysis.feasibility.evaluate import builtin, evaluate, parts_of
@@ -30,9 +31,9 @@ from perflint.analysis.feasibility.lattice import (
     of,
     switched,
 )
+from perflint.analysis.feasibility.looked_up import MOST_CALLERS, LookedUp
 from perflint.analysis.feasibility.options import (
     LOADS,
-    OPTION_NAMES,
     field_place,
     given_for_field,
     is_command_line,
@@ -44,6 +45,7 @@ from perflint.analysis.feasibility.presence import Presence
 from perflint.analysis.feasibility.raising import Raising
 from perflint.analysis.feasibility.receivers import Receivers
 from perflint.analysis.feasibility.types import A_TENSOR, GIVING_TENSORS, TENSOR_TYPES, Types
+from perflint.analysis.feasibility.uncalled import Uncalled
 from perflint.analysis.feasibility.unseen_makers import UnseenMakers
 from perflint.analysis.feasibility.worlds import Frame, World
 from perflint.analysis.frequency.roots import RootFinder
@@ -62,10 +64,8 @@ from perflint.analysis.names.refs import (
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.computed import written
 from perflint.ir.summary import MODULE, FunctionFacts, Param, Value
-from perflint.torch_model import hardware
+from perflint.torch_model import environment, hardware
 
-#: Past so many calls what they pass is not asked.
-_MOST_CALLERS = 200
 #: Library calls that may give None. All others are taken to give something.
 _MAY_BE_NONE = frozenset(
     "get pop getattr match search fullmatch next find setdefault getenv first one_or_none get_extra_state poll".split()
@@ -98,13 +98,16 @@ class Values:
         self.raising = Raising(resolver, graph, self.presence)
         self._types = Types(resolver)
         self._elements = Elements(resolver, self.passing)
-        self._fixpoint = Fixpoint()
+        self.fixpoint = Fixpoint()
+        self._looked = LookedUp(self)
+        self._uncalled = Uncalled(resolver, self.passing)
+        self._functions = ConstantFunctions(resolver, self.passing.is_open)
 
     def of(self, value: Value, scope: Scope, world: World, frame: Frame | None = None) -> Possible:
         """What an expression written in `scope` may be, where its function runs through `frame`."""
         return evaluate(value, lambda leaf: self._leaf(leaf, scope, world, frame))
 
-    def _any_of(
+    def any_of(
         self, values: Iterable[tuple[Value, Scope]], world: World, frame: Frame | None = None, start: Possible = BOTTOM
     ) -> Possible:
         found = start
@@ -116,14 +119,14 @@ class Values:
 
     def _leaf(self, leaf: Value, scope: Scope, world: World, frame: Frame | None) -> Possible:
         if type(leaf) is str:
-            return self._path(leaf, scope, world) if "." in leaf else self._name(leaf, scope, world, frame)
+            return self.path(leaf, scope, world) if "." in leaf else self._name(leaf, scope, world, frame)
         form = leaf[0]
         if form == "call":
             return self._call(leaf, scope, world, frame)
         if form == "item":
             if self._is_tensor(leaf[1], scope, world, frame):
                 return A_TENSOR
-            found = self._item(leaf, scope, world)
+            found = self._looked.item(leaf, scope, world)
             return found if found != TOP else self._setting(leaf, scope, world)
         return TOP
 
@@ -155,7 +158,7 @@ class Values:
             is_parameter = name in nesting.positions(facts)
             if is_parameter or name in facts.binds or name in facts.computed:
                 key = ("name", where, name, world, inside)
-                return self._fixpoint.ask(key, lambda: self._held(name, where, facts, world, inside))  # noqa: B023
+                return self.fixpoint.ask(key, lambda: self._held(name, where, facts, world, inside))  # noqa: B023
             if name in nesting.holders[where.path].get(where.function, ()):
                 return OBJECT
             if any(name in loop.targets for loop in facts.loops):
@@ -166,10 +169,10 @@ class Values:
         """What a name of a function, or of a module, is given there."""
         values = written(facts.binds.get(name, ()), facts.computed.get(name, ()))
         turns, iterated = self._elements.of_turns(name, scope, facts)
-        found = self._any_of([(begun(value), scope) for value in values if value not in iterated], world, frame)
+        found = self.any_of([(begun(value), scope) for value in values if value not in iterated], world, frame)
         if (name in facts.unclear and name not in facts.computed) or turns is None:
             found |= SOMETHING
-        found |= self._any_of(turns or (), world)
+        found |= self.any_of(turns or (), world)
         if scope.function == MODULE:
             found |= self._imported(name, scope.path, world)
             return found | self._from_outside(name, world)
@@ -206,7 +209,7 @@ class Values:
         given = self.options.set_from_outside.get(name)
         if given is None:
             return BOTTOM
-        return self._fixpoint.ask(("outside", name, world), lambda: self._any_of(given, world))
+        return self.fixpoint.ask(("outside", name, world), lambda: self.any_of(given, world))
 
     # Parameters.
 
@@ -222,7 +225,7 @@ class Values:
             passed = self.passing.passed(frame.edge, name)
             return self._passed(passed, param, scope, facts, world, frame.edge.caller, frame.outer)
         callers = self.passing.callers(scope)
-        if len(callers) > _MOST_CALLERS:
+        if len(callers) > MOST_CALLERS:
             return TOP
         is_unseen = not callers or self.passing.is_called_unseen(scope) or self.configs.make(facts)
         if not callers and param.default is not None and self._makers.never_pass(scope, facts, name):
@@ -245,8 +248,22 @@ class Values:
         frame: Frame | None,
     ) -> Possible:
         if passed.value is not None:
-            return self._any_of([(value, caller) for value in passed.value], world, frame)
+            return self.any_of([(value, caller) for value in passed.value], world, frame)
+        if passed.spread and world is World.BY_DEFAULT:
+            return self._spread(param, scope, facts, caller)
         return self._default(param, scope, facts, world) if passed.left_out else TOP
+
+    def _spread(self, param: Param, scope: Scope, facts: FunctionFacts, caller: Scope) -> Possible:
+        """What a mapping may hold for a parameter that comes from elsewhere, `Net(**config)`: by default nothing, or
+        what the program, its files and its commands give under the same name.
+        """
+        name, world = param.name.lstrip("="), World.BY_DEFAULT
+        found = self._default(param, scope, facts, world)
+        if found != TOP:
+            found |= self.any_of(self.options.spread(name), world)
+        if found != TOP and self.options.defaults(name, caller.path):
+            found |= self.parsed(name, caller, world)
+        return self.configs.unless_set(switched(found), name)
 
     def _default(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
         option = self.options.decorated(facts, param.name) or typer_default(param.default)
@@ -267,7 +284,7 @@ class Values:
 
     # Attributes.
 
-    def _path(self, dotted: str, scope: Scope, world: World) -> Possible:
+    def path(self, dotted: str, scope: Scope, world: World) -> Possible:
         known = hardware.value_of(dotted)
         if known is not None:
             return of(known)
@@ -282,7 +299,12 @@ class Values:
         if not refs:
             return self._option(name, base, scope, world)
         found = joined([self._of_ref(ref, name, scope, world) for ref in refs])
-        return self._setting(dotted, scope, world) if found == TOP else found
+        if found == TOP:
+            found = self._setting(dotted, scope, world)
+        if found == TOP and world is World.BY_DEFAULT:
+            entry = self._looked.entry(base, name, scope, world)
+            return found if entry is None else entry | self._from_outside(name, world)
+        return found
 
     def _of_ref(self, ref: Ref, name: str, scope: Scope, world: World) -> Possible:
         if ref.kind in (INSTANCE, CLASS) and ref.path:
@@ -295,13 +317,13 @@ class Values:
         if ref.kind == EXTERNAL:
             return SOMETHING if ref.name.startswith("torch") else TOP
         if ref.kind == EXTERNAL_INSTANCE and is_command_line(ref.name):
-            return self._parsed(name, scope, world)
+            return self.parsed(name, scope, world)
         return TOP
 
     def _option(self, name: str, base: str, scope: Scope, world: World) -> Possible:
         """An attribute of what nobody can tell, or of what a command line gives."""
         if self.options.holds(base, scope):
-            return self._parsed(name, scope, world)
+            return self.parsed(name, scope, world)
         found = self._setting(f"{base}.{name}", scope, world)
         is_told = found != TOP or world is not World.BY_DEFAULT or not is_configuration(base)
         return found if is_told else self.configs.by_words(name)
@@ -313,9 +335,9 @@ class Values:
         if not given or any(value is None for value, _ in given):
             return TOP
         told = chosen if self.configs.is_filed(path) else switched
-        return self._fixpoint.ask(("setting", path), lambda: told(self._any_of(given, world)))
+        return self.fixpoint.ask(("setting", path), lambda: told(self.any_of(given, world)))
 
-    def _parsed(self, name: str, scope: Scope, world: World) -> Possible:
+    def parsed(self, name: str, scope: Scope, world: World) -> Possible:
         """An option of a command line."""
         defaults = self.options.defaults(name, scope.path) if world is World.BY_DEFAULT else ()
         if not defaults:
@@ -324,12 +346,12 @@ class Values:
         values = [*defaults, *((value, scope) for value in shown or ())]
         if any(value is None for value, _ in values):
             return TOP
-        found = (chosen if shown else switched)(self._any_of(values, world)) | self._from_outside(name, world)
+        found = (chosen if shown else switched)(self.any_of(values, world)) | self._from_outside(name, world)
         return self.configs.unless_set(found, name) if shown is None else self.configs.unless_filed(found, name)
 
     def _attribute(self, cls: Ref, name: str, world: World) -> Possible:
         """An attribute of a class of the project."""
-        return self._fixpoint.ask(("attribute", cls, name, world), lambda: self._of_class(cls, name, world))
+        return self.fixpoint.ask(("attribute", cls, name, world), lambda: self._of_class(cls, name, world))
 
     def _of_class(self, cls: Ref, name: str, world: World) -> Possible:
         hierarchy, found = self.resolver.hierarchy, BOTTOM
@@ -340,10 +362,12 @@ class Values:
                 continue
             method = self.resolver.summaries[owner.path].functions.get(f"{owner.name}.{name}")
             if method is not None:
-                return TOP if is_property(method) else OBJECT
+                return self._of_method(Ref(FUNCTION, owner.path, method.qualname), method, world)
             declared = declared or name in facts.annotations
             values = values_of(facts, owner, name)
-            found |= self._any_of(values, world)
+            if world is World.BY_DEFAULT:
+                values = [item for item in values if not self._uncalled.is_never_called(item[1])]
+            found |= self.any_of(values, world)
             if name in facts.unclear:
                 found |= SOMETHING
             registered = list(self._types.registered(owner, name))
@@ -356,6 +380,12 @@ class Values:
             return TOP
         return found | self._from_outside(name, world)
 
+    def _of_method(self, ref: Ref, facts: FunctionFacts, world: World) -> Possible:
+        if not is_property(facts):
+            return OBJECT
+        constant = self._functions.of((ref,), by_default=world is World.BY_DEFAULT)
+        return TOP if constant is None else constant
+
     def _field(self, cls: Ref, name: str, world: World, default: Possible | None) -> Possible:
         """A field of a record: its default, where it has one, and what the program makes of it elsewhere."""
         owner = self.resolver.hierarchy.facts(cls)
@@ -367,7 +397,7 @@ class Values:
         ]
         if default is None and not values:
             return TOP
-        given = self._any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
+        given = self.any_of(values, world, start=default or BOTTOM) | self._from_outside(name, world)
         return self.configs.unless_set(given, name)
 
     # Calls and items.
@@ -379,12 +409,14 @@ class Values:
             known = hardware.answer(func, args, self._torch)
             if known is not None:
                 return of(known)
+            if func.endswith(environment.READS):
+                return self._of_environment(args, scope, world)
             if func == "hasattr" and len(args) == 2:
                 return self.presence.of_attribute(args[0], args[1], scope)
             if func == "isinstance" and len(args) == 2:
                 return self._types.is_instance(self.of(args[0], scope, world, frame), args[1], scope)
             if func == "getattr" and len(args) > 1:
-                return self._got(args, scope, world, frame)
+                return self._looked.got(args, scope, world, frame)
             if "." not in func:
                 found = builtin(func, args, lambda leaf: self._leaf(leaf, scope, world, frame))
                 if found is not None:
@@ -393,12 +425,20 @@ class Values:
                 base = func.rpartition(".")[0]
                 # A function that hands its options on to itself looks them up in its own.
                 if world is World.BY_DEFAULT and self.configs.is_asked(base, args, scope):
-                    return self._fixpoint.ask(("set", args, scope), lambda: self._set(args, scope))
+                    return self.fixpoint.ask(("set", args, scope), lambda: self._looked.set_by(args, scope))
                 key = ("looked up", base, args, scope, world, frame)
-                return self._fixpoint.ask(key, lambda: self._looked_up(base, args, scope, world, frame))
+                return self.fixpoint.ask(key, lambda: self._looked.looked_up(base, args, scope, world, frame))
         if name in GIVING_TENSORS and self._is_tensor(receiver_of(func), scope, world, frame):
             return A_TENSOR
-        return TOP if name in _MAY_BE_NONE else self._returned(func, None, scope, world)
+        return TOP if name in _MAY_BE_NONE else self.returned(func, None, scope, world)
+
+    def _of_environment(self, args: tuple[Value, ...], scope: Scope, world: World) -> Possible:
+        """A variable that a user may set for a run."""
+        if world is not World.BY_DEFAULT or not args or environment.may_be_set(args[0]):
+            return TOP
+        found = self.of(args[1], scope, world) if len(args) > 1 else of(None)
+        is_off = found.literals is not None and all(item.value in environment.OFF for item in found.literals)
+        return found if is_off else switched(found)
 
     def _is_tensor(self, value: Value, scope: Scope, world: World, frame: Frame | None) -> bool:
         if type(value) is str and value.endswith(".saved_tensors"):
@@ -406,11 +446,14 @@ class Values:
         types = self.of(value, scope, world, frame).types if value is not None else None
         return types is not None and types <= TENSOR_TYPES
 
-    def _returned(self, func: Value, part: int | None, scope: Scope, world: World) -> Possible:
+    def returned(self, func: Value, part: int | None, scope: Scope, world: World) -> Possible:
         """What calling a function of the project gives, or a part of it, is told by its returns, as far as they may be
         None.
         """
         refs = self.resolver.refs(func, scope)
+        constant = self._functions.of(refs, by_default=world is World.BY_DEFAULT) if part is None else None
+        if constant is not None:
+            return constant
         for ref in refs:
             if ref.kind == FUNCTION:
                 facts = self.resolver.summaries[ref.path].functions[ref.name]
@@ -420,80 +463,9 @@ class Values:
                 where = Scope(ref.path, ref.name)
                 key = ("returned", where, part, world)
                 values = [(value, where) for value in given]
-                if NONE in self._fixpoint.ask(key, lambda: self._any_of(values, world)).sorts:  # noqa: B023
+                if NONE in self.fixpoint.ask(key, lambda: self.any_of(values, world)).sorts:  # noqa: B023
                     return TOP
             elif ref.kind == INSTANCE:
                 is_module = part is not None and type(func) is str and not func.endswith(".forward")
-                return self._returned(f"{func}.forward", part, scope, world) if is_module else SOMETHING
+                return self.returned(f"{func}.forward", part, scope, world) if is_module else SOMETHING
         return self._types.made(refs) if part is None else SOMETHING
-
-    def _got(self, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None) -> Possible:
-        """`getattr(config, "name", default)`"""
-        base, name = args[0], args[1]
-        if type(base) is not str or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
-            return TOP
-        dotted = f"{base}.{name[2]}"
-        if world is not World.BY_DEFAULT or len(args) < 3 or self._is_told(dotted, scope):
-            return self._path(dotted, scope, world)
-        return TOP if self.presence.is_set_anywhere(name[2]) else switched(self.of(args[2], scope, world, frame))
-
-    def _is_told(self, dotted: str, scope: Scope) -> bool:
-        """Whether anything but a default tells what an attribute is."""
-        base, _, name = dotted.rpartition(".")
-        if base in ("self", "cls") or hardware.value_of(dotted) is not None or self.resolver.refs(base, scope):
-            return True
-        return base.rpartition(".")[2] in OPTION_NAMES and bool(self.options.defaults(name, scope.path))
-
-    def _looked_up(
-        self, base: str, args: tuple[Value, ...], scope: Scope, world: World, frame: Frame | None
-    ) -> Possible:
-        """`kwargs.get("name", default)` of what `**kwargs` takes."""
-        facts = self.resolver.nesting.function(scope)
-        key = args[0]
-        is_text = type(key) is tuple and key[:2] == ("const", "str") and key[2]
-        if not is_text or all(param.name != f"**{base}" for param in facts.params) or base in facts.binds:
-            return TOP
-        default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)
-        edges = [frame.edge] if frame is not None else self.passing.callers(scope)
-        unseen = frame is None and (not edges or self.passing.is_called_unseen(scope))
-        found = self.of(default, scope, world, frame) if unseen else BOTTOM
-        if len(edges) > _MOST_CALLERS or (unseen and world is not World.BY_DEFAULT):
-            return TOP
-        for edge in edges:
-            passed = self.passing.passed(edge, key[2])
-            if passed.left_out:
-                found |= self.of(default, scope, world, frame)
-            elif passed.value is None:
-                return TOP
-            else:
-                outer = frame.outer if frame is not None else None
-                found |= self._any_of([(value, edge.caller) for value in passed.value], world, outer)
-        return found
-
-    def _set(self, args: tuple[Value, ...], scope: Scope) -> Possible:
-        """What a key of a configuration gives by default: what anything sets under that key, and its default there
-        where no file does. `pinned=config.get("pinned")` hands it on under its own name.
-        """
-        name = args[0][2]
-        default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)
-        is_told = self.options.configured(name) is not None
-        given = self._any_of([*(() if is_told else [(default, scope)]), *self.options.settings(name)], World.BY_DEFAULT)
-        return switched(given) | self.configs.by_words(name) if is_told else switched(given)
-
-    def _item(self, item: Value, scope: Scope, world: World) -> Possible:
-        """An entry of a dict that is written out is what it is given there; one of a batch is something. That of a dict
-        of options is the option: `vars(args)["fast"]`.
-        """
-        _, base, key = item
-        if type(base) is tuple and base[0] == "call" and type(key) is int:
-            return self._returned(base[1], key, scope, world)
-        if type(base) is str and type(key) is str and world is World.BY_DEFAULT:
-            refs = self.resolver.refs(base, scope)
-            if any(ref.kind == EXTERNAL_INSTANCE and ref.name == "builtins.vars" for ref in refs):
-                return self._parsed(key, scope, world)
-        if type(base) is not str or "." in base:
-            return TOP if type(key) is str else SOMETHING
-        facts = self.resolver.nesting.function(scope)
-        if any(base in loop.targets for loop in facts.loops) or type(key) is not str:
-            return SOMETHING
-        return TOP
