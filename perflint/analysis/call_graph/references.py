@@ -61,7 +61,8 @@ class References:
 
     def all_named(self, path: str, words: frozenset[str], calls: Iterable[str]) -> set[tuple[str, str]]:
         """The definitions that identifiers of a file may be of, when all of them stand together. What the file defines
-        itself, or imports by its name, is of another one only where it is called as such: `zoo.main()` beside `main`.
+        itself, or imports by its name, is of another one only where it is called as such, `zoo.main()` beside `main`,
+        or where branches import several by that name.
         """
         dotted = {func.rpartition(".")[2] for func in calls if "." in func}
         found: set[tuple[str, str]] = set()
@@ -71,8 +72,10 @@ class References:
             if name:
                 found.update(self._followed(file, name))
         whole, stem, defining, own = self._whole(path), self._stem, self._defining, self.own[path]
+        several = self.summaries[path].also
         for word in defining.keys() & words:
-            is_other = (word not in own and not imports.get(word, _UNKNOWN)[0]) or word in dotted
+            is_one = (word in own or imports.get(word, _UNKNOWN)[0]) and word not in several
+            is_other = not is_one or word in dotted
             for file in defining[word]:
                 if file == path or (is_other and (stem[file] in words or file in whole)):
                     found.add((file, word))

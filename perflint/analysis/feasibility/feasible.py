@@ -329,7 +329,8 @@ def _asked(test: Value) -> str:
     """The name of the option that a test asks for, "" where it asks for nothing that is told."""
     form = test[0] if type(test) is tuple else ""
     if form == "compare":
-        return _asked(test[2]) or _asked(test[3])
+        is_choice = type(test[3]) is tuple and test[3][0] == "seq"  # one of several, of which the default is but one
+        return "" if is_choice else _asked(test[2]) or _asked(test[3])
     if form == "call" and type(test[1]) is str:
         base, _, name = test[1].rpartition(".")
         first = test[2][1 if name == "getattr" and len(test[2]) > 1 else 0] if test[2] else None
