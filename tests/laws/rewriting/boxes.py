@@ -1,4 +1,6 @@
-"""Other things that hold a value on its way: what a module gives in a box, the terms of a loss in a mapping."""
+"""Other things that hold a value on its way: the company of another one, what a module gives in a box, the terms of a
+loss in a mapping.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,24 @@ _GIVEN = {
     "data": ("_Box(_value)", "_call.value"),
     "list": ("[_value, None]", "_call[0]"),
 }
+#: Ways to give a name a value in the company of another.
+_TAKEN = {"first": "{name}, _ = _value, None", "last": "_, {name} = None, _value"}
 #: What sees the names of the function that it stands in.
 _SEES_NAMES = {"locals", "vars", "eval", "exec", "super", "__class__"}
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _Write = Callable[[ast.Assign, str, str], list[ast.stmt]]
+
+
+@keeps
+def locals_in_pairs(module: ast.Module) -> bool:
+    """`x, _ = EXPR, None`, or `_, x = None, EXPR`, by the name and its line."""
+
+    def written(each: ast.Assign, name: str, function: str) -> list[ast.stmt]:
+        text = _TAKEN[_form(_TAKEN, f"{function} {each.lineno} {name}")]
+        made = ast.parse(text.format(name=name)).body[0]
+        return [ast.copy_location(_Reads("_value", each.value).visit(made), each)]
+
+    return _locals(module, written)
 
 
 @keeps
