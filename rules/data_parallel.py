@@ -74,8 +74,7 @@ class DataParallel(Rule):
         yield self.finding(
             node,
             ctx,
-            f"{where} every forward pass copies {what} to each and gathers the outputs on the first, in threads of one "
-            "process.",
+            f"{where} every forward pass copies {what} to each and gathers the outputs, in threads of one process.",
             advice="Use `torch.nn.parallel.DistributedDataParallel` with `torchrun` and a `DistributedSampler`.",
             confidence=certainty,
             impact=_impact(node, ctx),
