@@ -296,14 +296,15 @@ def _is_wide(dtype: ast.expr | None, ctx: Context) -> bool:
     return dtype is None or ctx.target(dtype) in _WIDE
 
 
-def _is_integer(node: ast.expr, ctx: Context) -> bool:
+def _is_integer(node: ast.expr, ctx: Context, asked: frozenset[ast.expr] = frozenset()) -> bool:
+    """What is counted up from itself (`asked`) is a whole number where all else that it is made of is one."""
     if isinstance(node, ast.Constant):
         return type(node.value) is int
     if isinstance(node, ast.UnaryOp):
-        return _is_integer(node.operand, ctx)
+        return _is_integer(node.operand, ctx, asked)
     if isinstance(node, ast.BinOp):
         exact = isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod))
-        return exact and _is_integer(node.left, ctx) and _is_integer(node.right, ctx)
+        return exact and _is_integer(node.left, ctx, asked) and _is_integer(node.right, ctx, asked)
     if isinstance(node, ast.Subscript):
         return ctx.kind(node.value).tag is Tag.SHAPE or ctx.text(node.value).endswith(".shape")
     if isinstance(node, ast.Call):
@@ -311,5 +312,7 @@ def _is_integer(node: ast.expr, ctx: Context) -> bool:
         return name in ("size", "numel", "dim") or ctx.is_call_of(node, "len", "int")
     if isinstance(node, ast.Name):
         origins = ctx.inference.origins(node)
-        return bool(origins) and all(item is not node and _is_integer(item, ctx) for item in origins)
+        return bool(origins) and all(
+            item is not node and (item in asked or _is_integer(item, ctx, asked | {item})) for item in origins
+        )
     return False
