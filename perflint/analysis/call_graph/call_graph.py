@@ -349,10 +349,13 @@ class CallGraph:
 
     def _may_run(self, target: Scope, call: CallFacts) -> bool:
         """Whether one of those that a call may run takes what it hands over. A method that is called as one has nothing
-        of its own.
+        of its own, nor has what runs an object that is called.
         """
         facts = self.facts(target)
-        is_method = bool(facts.in_class) and type(call.func) is str and call.func.endswith(f".{facts.name}")
+        func = call.func
+        is_method = bool(facts.in_class) and (
+            func.endswith(f".{facts.name}") if type(func) is str else facts.name in ("forward", "__call__")
+        )
         return may_take(facts, call.args, call.keywords) and not (
             is_method and not has_all(facts, call.args, call.keywords)
         )

@@ -12,6 +12,7 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.generators import mark_generators
 from perflint.analysis.call_graph.producers import mark_producers
 from perflint.analysis.call_graph.shared_generators import mark_sharing
+from perflint.analysis.call_graph.unrun_forwards import unrun_forwards
 from perflint.analysis.call_graph.unused import Unused
 from perflint.analysis.evidence import (
     BACKWARDS,
@@ -175,6 +176,12 @@ class RootFinder:
         is_whole = not training  # an application that trains nothing is all that there is to run
         unused = Unused(self.resolver, training, driving, self.functions, self._configured, is_whole=is_whole)
         self.unused = frozenset([scope for scope, _ in self.resolver.nesting.functions if unused.is_unused(scope)])
+        forwards = [
+            scope
+            for scope, root in self.functions.items()
+            if root.last_resort and root.role == "forward" and not self.library.is_installed(scope.path)
+        ]
+        self.unused |= unrun_forwards(forwards, self.resolver, self.graph)
         for place in [place for place in self.loops if place[0] in self.unused]:
             del self.loops[place]
         for scope, root in list(self.functions.items()):
