@@ -14,6 +14,7 @@ from perflint.analysis.evidence import RUNNERS, is_literal, last_name
 from perflint.analysis.frequency.data_passes import DataPasses
 from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.frequency.left_batches import shows_a_batch
+from perflint.analysis.frequency.making_modules import MakingModules
 from perflint.analysis.frequency.sources import calls_behind, last_of_call, names_in
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
@@ -51,12 +52,13 @@ def mark_repeating(
     loops: Loops, resolver: Resolver, graph: CallGraph, training: set[Scope], roots: Iterable[Scope]
 ) -> Repeating:
     """Add the loops of the program that run a model again and again, and are not known to be anything else. Those in
-    what the `roots` of hot code call are a part of that, but for passes over data. Returned are those that were added.
+    what the `roots` of hot code call are a part of that, but for passes over data; those that only the constructor of a
+    module runs are done with before any step. Returned are those that were added.
     """
     periods: dict[tuple[Scope, int], set[int]] = {}
     running = _running(loops, resolver, graph, training)
     reached, often = _reached(loops, graph, roots, resolver)
-    passes = DataPasses(resolver, graph)
+    passes, making = DataPasses(resolver, graph), MakingModules(resolver, graph)
     found: Loops = {}
     for scope, facts in resolver.nesting.functions:
         if facts.loops and not (scope.function == MODULE and scope.path.endswith(".ipynb")):
@@ -87,7 +89,7 @@ def mark_repeating(
                     if not is_pass and not is_reached:
                         varied = passes.varied(scope, facts, index, calls, loops)
                         at, heat = (index, None) if varied is None else (varied, _VARIES)
-                if heat is not None:
+                if heat is not None and not making.runs_only_there(scope):
                     found[scope, at] = heat
                     periods[scope, at] = _periods(facts, at, calls)
     for key in _around_passes(found, running, resolver, graph):
