@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, TypeVar
 from perflint.analysis.elsewhere import class_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
+from perflint.finding import Heat
 from perflint.ir.notation import last_name
 from perflint.syntax.bindings import Definition
 
 if TYPE_CHECKING:
     from typing import TypeGuard
 
+#: Methods that change what a container or an array holds.
+_CHANGES = frozenset(
+    "append appendleft extend insert add update setdefault pop popleft popitem remove clear sort reverse rotate fill "
+    "copy_ fill_ zero_".split()
+)
 Facts = TypeVar("Facts", bound=FileFacts)
 
 
@@ -38,6 +44,13 @@ def values_of(node: ast.expr, ctx: Facts) -> list[tuple[ast.expr | None, Facts]]
         if name in there.inference.classes.attributes.buffers(cls)
     ]
     return [*stores, *buffers]
+
+
+def is_refilled(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether steps change what `self.x` holds: `self.cache[mode] = load()`, `self.turns[mode] += 1`,
+    `self.rows.append(row)`.
+    """
+    return any(name in there.once(_refilled, cls) for cls, name, there in _holders(node, ctx))
 
 
 def reads_of(target: ast.Attribute, ctx: Facts) -> Iterator[tuple[ast.Attribute, Facts]]:
@@ -76,3 +89,18 @@ def _holders(node: ast.expr, ctx: Facts) -> Iterator[tuple[ast.ClassDef, str, Fa
     for ref, name in ctx.program.whole.setters_of(cls, node.attr) or ((cls, node.attr),):
         for found, there in class_of(ref, ctx):
             yield found, name, there
+
+
+def _refilled(cls: ast.ClassDef, ctx: FileFacts) -> frozenset[str]:
+    found: set[str] = set()
+    for part in ast.walk(cls):
+        changed: ast.expr | None = None
+        if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            changed = part.value
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGES:
+            changed = part.func.value
+        while isinstance(changed, ast.Subscript):
+            changed = changed.value
+        if changed is not None and is_own(changed) and ctx.heat(part) >= Heat.STEP:
+            found.add(changed.attr)
+    return frozenset(found)

@@ -58,6 +58,10 @@ class Whole:
         """Whether a file is of a package that anybody can install, and whose settings others write."""
         return self._program.roots.library.is_installed(path)
 
+    def names_class(self, called: Value, scope: Scope) -> bool:
+        """Whether what is called is a class that settings name: `find(conf.get_string("model"))`."""
+        return self._program.resolver.results.named_classes.is_named(called, scope)
+
     @cached_property
     def has_hot_loops(self) -> bool:
         """Whether anything in the program runs per step."""

@@ -443,7 +443,7 @@ def evaluate(model: Net, loader: torch.utils.data.DataLoader):
                 "    def forward(self, x):\n"
                 "        return torch.autograd.grad(x.square().sum(), x)[0]\n\n"
                 "def evaluate(model: Forces",
-                "enables gradients itself",
+                SILENT,
             ),
             Condition(
                 "a helper asks for gradients",

@@ -71,9 +71,7 @@ def test_gradients_are_asked_for_two_files_away(text: str, tmp_path: Path, monke
     (tmp_path / "near.py").write_text("from far import slope\n\ndef score(x):\n    return slope(x)\n", encoding="utf-8")
     program = RULES["TPL308"].text.replace("import torch\n", "import torch\nfrom near import score\n", 1)
     program = program.replace("        right +=", "        score(inputs)\n        right +=")
-    (finding,) = found("TPL308", program, tmp_path, monkeypatch)
-    assert finding.fix is not None
-    assert "enables gradients itself" in finding.fix.reason
+    assert found("TPL308", program, tmp_path, monkeypatch) == []
 
 
 def test_every_rule_with_a_fix_has_its_conditions_or_is_always_unsafe() -> None:

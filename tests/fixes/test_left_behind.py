@@ -128,7 +128,8 @@ def build(model):
 @pytest.mark.parametrize(
     ("name", "body", "is_fixed"),
     [
-        ("SGD", "pass", True),
+        ("Adam", "pass", True),
+        ("SGD", "pass", False),
         ("SGD", "fully_shard(model)", False),
         ("AdamW", "fully_shard(model)", True),
         ("AdamW", "lightning.Trainer(precision=16, gradient_clip_val=1.0)", False),

@@ -68,7 +68,7 @@ class Paths:
         if self._raising.before(scope, place):
             return INFEASIBLE
         if heat <= Heat.ONCE:
-            return INFEASIBLE if self._values.passing.is_unused(scope) else self._within(scope, conditions)
+            return self._within(scope, conditions)
         printed = self._ways.printed(scope, context)
         is_handed = self._is_handed(printed.calls) and self._has_its_mode(printed, scope, conditions)
         if is_handed and self._blocked(printed.calls, scope, conditions, World.BY_DEFAULT) is None:

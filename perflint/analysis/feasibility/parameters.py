@@ -141,10 +141,6 @@ class Passing:
             ]
         return known
 
-    def is_unused(self, scope: Scope) -> bool:
-        """Whether no run of the program comes to a function."""
-        return scope in self._roots.unused
-
     def is_open(self, scope: Scope) -> bool:
         """Whether users of the program, or decorators, may call a function with whatever they like."""
         return self._is_decorated(scope) or self._library.is_open(scope)

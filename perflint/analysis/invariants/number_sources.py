@@ -12,7 +12,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.phases import SETS_UP
-from perflint.analysis.own_attributes import stores_of
+from perflint.analysis.own_attributes import is_refilled, stores_of
 from perflint.analysis.transfers.moves import names_no_device, only_converts
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
@@ -381,9 +381,13 @@ def joined(origins: Iterable[Origin]) -> Origin:
 
 
 def is_kept(node: ast.expr, ctx: FileFacts) -> bool:
-    """Whether `self.x` is bound where an object is set up and nowhere else: the same for its life."""
+    """Whether `self.x` is bound where an object is set up and nowhere else, and no step changes it: the same for its
+    life.
+    """
     stores = stores_of(node, ctx)
-    return bool(stores) and all(SETS_UP.match(_function_name(item.node, there)) for item, there in stores)
+    if not stores or not all(SETS_UP.match(_function_name(item.node, there)) for item, there in stores):
+        return False
+    return not is_refilled(node, ctx)
 
 
 def _is_of_library(base: ast.expr, ctx: FileFacts) -> bool:

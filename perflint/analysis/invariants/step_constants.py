@@ -9,7 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.phases import SETS_UP
 from perflint.analysis.naming.values import SETTINGS
-from perflint.analysis.own_attributes import stores_of
+from perflint.analysis.own_attributes import is_refilled, stores_of
 from perflint.analysis.values.kind import Tag
 from perflint.ir.notation import is_text, last_name
 
@@ -80,9 +80,13 @@ def _is_stored(name: str, ctx: FileFacts) -> bool:
 
 
 def is_set_up_once(node: ast.Attribute, ctx: FileFacts) -> bool:
-    """Whether the constructor of the class around, or of a related one, binds `self.name`, and nothing else does."""
+    """Whether the constructor of the class around, or of a related one, binds `self.name`, nothing else does, and no
+    step changes what it holds.
+    """
     stores = stores_of(node, ctx)
-    return bool(stores) and not any(_is_stored(item.name.rpartition(".")[2], there) for item, there in stores)
+    if not stores or any(_is_stored(item.name.rpartition(".")[2], there) for item, there in stores):
+        return False
+    return not is_refilled(node, ctx)
 
 
 def _stores(name: str, ctx: FileFacts) -> list[ast.Attribute]:

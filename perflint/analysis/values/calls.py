@@ -149,7 +149,7 @@ class Calls:
         refs = resolver.refs(value_of(func), scope)
         if not any(ref.kind == CLASS and self.classes.is_module(ref) for ref in refs):
             return UNKNOWN
-        if len(refs) == 1 and resolver.results.named_classes.is_named(value_of(func), scope):
+        if len(refs) == 1 and self.inference.program.whole.names_class(value_of(func), scope):
             return self.value(self.inference.of_refs(refs), arguments)
         made = join(self.value(self.inference.of_refs((ref,)), arguments) for ref in refs if ref.kind != INSTANCE)
         # Which one it is stays open: what stands beside them may be nothing that can be seen.

@@ -46,6 +46,8 @@ class AllFiles(Protocol):
 
     def setters_below(self, cls: Ref, attribute: str) -> tuple[Ref, ...]: ...
 
+    def names_class(self, called: Value, scope: Scope) -> bool: ...
+
 
 class Linked(Protocol):
     """A linked project: `perflint.analysis.program.Program`."""
