@@ -43,6 +43,8 @@ class Assignments(Flags):
                 if type(held) is ast.BinOp:
                     self.note_store()
                 if type(target.value) is ast.Name and target.value.id == "self":
+                    if type(held) is ast.Name and self.scope.branching:
+                        self.scope.picks.append((target.attr, held.id, target.lineno, target.col_offset))
                     note_kept(target.attr, held, self.scope, self.context)
             else:
                 self.target(target)

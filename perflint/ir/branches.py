@@ -1,7 +1,8 @@
 """Path conditions of a function's calls: the tests of `if` statements around them, and of those before that leave.
 
 They are kept as regions of source, as contexts are, so that what stands in a region is told by its place. Regions in
-which nothing is called are left out: what a file's own statements stand under, its tree tells.
+which nothing is called, and no name kept in `self`, are left out: what a file's own statements stand under, its tree
+tells.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from typing import TypeAlias
 
 from perflint.ir.computed import expression
 from perflint.ir.leaving import ends_block, never_holds
-from perflint.ir.summary import Branch, CallFacts, Value, record
+from perflint.ir.summary import Branch, Value, record
 
 _Place: TypeAlias = "tuple[int, int]"
 _Placed: TypeAlias = "ast.stmt | ast.expr"
 
 
 def branches_of(
-    body: list[ast.stmt], calls: Sequence[CallFacts], arms: Sequence[tuple[ast.expr, bool, ast.expr]] = ()
+    body: list[ast.stmt], places: list[_Place], arms: Sequence[tuple[ast.expr, bool, ast.expr]] = ()
 ) -> tuple[Branch, ...]:
-    """The branches of a function's body in which some of `calls` stand, each after the one it is in. `arms` are parts
+    """The branches of a function's body in which some of `places` stand, each after the one it is in. `arms` are parts
     of expressions with calls in them, with a test before each and what it comes to.
     """
-    finder = _Finder(sorted([(call.line, call.column) for call in calls]))
+    finder = _Finder(sorted(places))
     finder.block(body, -1)
     if arms:
         finder.expressions(arms)

@@ -27,8 +27,8 @@ class Growing:
 
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
-        "counters", "facts", "handed", "held", "is_generator", "loops", "made", "mixed", "questions", "reads",
-        "returns", "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
+        "counters", "facts", "handed", "held", "is_generator", "loops", "made", "mixed", "picks", "questions",
+        "reads", "returns", "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
         "yields",
     )  # fmt: skip
 
@@ -50,6 +50,7 @@ class Growing:
         self.computed: dict[str, dict[Value, None]] = {}
         self.wordless: set[str] = set()
         self.branching = False
+        self.picks: list[tuple[str, str, int, int]] = []
         #: The parts of expressions that hold calls, with the tests before them and what these come to.
         self.arms: list[tuple[ast.expr, bool, ast.expr]] = []
         self.annotations: dict[str, str] = {}
@@ -237,8 +238,11 @@ class Growing:
                 self.computed[name][None] = None
             self.unclear |= self.wordless
             facts.computed = {name: once(made := tuple(values), made) for name, values in self.computed.items()}
-        if (self.branching or self.arms) and self.calls:
-            facts.branches = branches_of(self.body, self.calls, self.arms)
+        if (self.branching or self.arms) and (self.calls or self.picks):
+            places = [(call.line, call.column) for call in self.calls]
+            facts.branches = branches_of(self.body, places + [pick[2:] for pick in self.picks], self.arms)
+        if self.picks:
+            facts.picks = tuple(self.picks)
         if self.unclear:
             params = {param.name.lstrip("*=") for param in facts.params}
             known = {*self.binds, *params}

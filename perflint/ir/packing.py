@@ -78,6 +78,7 @@ _FUNCTION: dict[str, _Column] = {
     "computed": "dict",
     "tests": "row",
     "mixed": "row",
+    "picks": "row",
 }
 _CLASS: dict[str, _Column] = {
     "qualname": "row",

@@ -166,7 +166,8 @@ class FunctionFacts:
     `#3:k` is what the call 3 passes for `k`, `#3:0` its first one. `tests` are what tests tell that are kept in
     attributes or handed over, by `self.due` or by `line:column:place` of the call: where they are true, and where
     they are false. `mixed` are names that loops compute anew by operators, or store items in, each with the names
-    that the new value is made of, and what is called for it as `model()`.
+    that the new value is made of, and what is called for it as `model()`. `picks` are the names that a function with
+    branches keeps in attributes, `self.attribute = name`, with line and column.
     """
 
     qualname: str
@@ -198,6 +199,7 @@ class FunctionFacts:
     computed: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     tests: tuple[tuple[str, Value, Value], ...] = ()
     mixed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    picks: tuple[tuple[str, str, int, int], ...] = ()
     #: Reads those of `PUT_OFF` that are not there yet.
     later: Later | None = field(default=None, compare=False, repr=False)
 

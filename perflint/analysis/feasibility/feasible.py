@@ -14,6 +14,7 @@ from perflint.analysis.feasibility.made_there import MadeThere
 from perflint.analysis.feasibility.makings import Making, Makings
 from perflint.analysis.feasibility.one_object import OneObject
 from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
+from perflint.analysis.feasibility.picked import Picked
 from perflint.analysis.feasibility.raising import Place
 from perflint.analysis.feasibility.values import Values
 from perflint.analysis.feasibility.worlds import Frame, World, frame_of
@@ -59,6 +60,7 @@ class Paths:
         self._raising = values.raising
         self._one_object = OneObject(values.resolver)
         self._made_there = MadeThere(values.resolver, makings)
+        self._picked = Picked(values.resolver, values.options)
         self._unmade: dict[tuple[Ref, World], Blocked | None] = {}
 
     def along(self, scope: Scope, context: int, conditions: Conditions, heat: Heat, place: Place) -> Feasibility:
@@ -189,7 +191,7 @@ class Paths:
                     if self._values.of(test, where, world, frame).truth is (not truth):
                         return test, truth, where, frame
         for edge in calls:
-            if (blocked := self._held_by_none(edge, world)) is not None:
+            if (blocked := self._held_by_none(edge, world) or self._never_picked(edge, world)) is not None:
                 return blocked
         owners = dict.fromkeys(filter(None, map(self._object_of, (scope, *(edge.caller for edge in calls)))))
         return next((blocked for cls in owners if (blocked := self._without(cls, world)) is not None), None)
@@ -215,6 +217,11 @@ class Paths:
         owner = self._object_of(edge.callee)
         made = self._made_there.of(edge, owner) if owner is not None else ()
         blocked = [self._fails(making, world) for making in made]
+        return blocked[0] if blocked and None not in blocked else None
+
+    def _never_picked(self, edge: Edge, world: World) -> Blocked | None:
+        """The first condition that keeps an object from having the function of a call in its attribute."""
+        blocked = [self._fails(pick, world) for pick in self._picked.of(edge)]
         return blocked[0] if blocked and None not in blocked else None
 
     def _why_unmade(self, cls: Ref, world: World) -> Blocked | None:
