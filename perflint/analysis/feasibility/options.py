@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.commands import Commands, given
@@ -22,6 +22,8 @@ _OFF: Value = ("const", "bool", False)
 _ON: Value = ("const", "bool", True)
 _NONE: Value = ("const", "NoneType", None)
 _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
+#: What holds other values, in the notation of summaries.
+_HOLDING = frozenset({"call", "map", "seq", "either"})
 #: What keeps its keywords as entries.
 _FILLING = frozenset({"dict", "Dict", "OrderedDict", "EasyDict", "edict", "update", "SimpleNamespace", "Namespace"})
 #: What gives back the options that an earlier run has saved.
@@ -177,8 +179,9 @@ class Options:
             if scope.path not in self._resolver.tests:
                 waiting: list[Value] = [value for values in facts.binds.values() for value in values]
                 waiting += facts.returns
-                for call in facts.calls:
-                    waiting.append(("call", call.func, call.args, call.keywords))
+                waiting += [
+                    ("call", call.func, call.args, call.keywords) for call in facts.calls if call.args or call.keywords
+                ]
                 for key, value, func in _keyed(waiting):
                     found.setdefault(key, []).append((value, scope, func))
         return found
@@ -225,23 +228,28 @@ class Options:
         return found
 
 
-def _keyed(values: list[Value]) -> Iterator[tuple[str, Value, Value]]:
+def _keyed(values: Iterable[Value]) -> Iterator[tuple[str, Value, Value]]:
     """The values under keys and keywords in some values, and in what stands in these; and what is called with them."""
-    waiting = list(values)
+    waiting = _holding(values)
     while waiting:
         value = waiting.pop()
-        form = value[0] if type(value) is tuple and value else ""
+        form = value[0]
         if form == "call":
-            waiting += value[2]
+            waiting += _holding(value[2])
             items, func = value[3], value[1]
         elif form == "map":
             items, func = value[1], None
         else:
-            waiting += value[1] if form in ("seq", "either") else ()
+            waiting += _holding(value[1])
             continue
         for key, item in items:
             yield key, item, func
-            waiting.append(item)
+        waiting += _holding(item for _, item in items)
+
+
+def _holding(values: Iterable[Value]) -> list[Any]:
+    """Those that may hold others: most are names and literals."""
+    return [value for value in values if type(value) is tuple and value and value[0] in _HOLDING]
 
 
 def _is_outside(name: str) -> bool:
