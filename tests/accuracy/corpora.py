@@ -12,6 +12,7 @@ import first_looks
 import later_looks
 import packages
 import small_modules
+import unseen_looks
 import vision_operators
 
 
@@ -28,9 +29,8 @@ class Library(Protocol):
 
 
 def _folder(package: str) -> Path:
-    file = importlib.import_module(package).__file__
-    assert file is not None
-    return Path(file).parent
+    # Of a package without an `__init__` as well.
+    return Path(next(iter(importlib.import_module(package).__path__)))
 
 
 class Timm:
@@ -190,6 +190,11 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "transformers": Transformers,
     **{
         name: functools.partial(Classes, package, of)
-        for name, (package, of) in {**packages.PACKAGES, **first_looks.FIRST_LOOKS, **later_looks.LATER_LOOKS}.items()
+        for name, (package, of) in {
+            **packages.PACKAGES,
+            **first_looks.FIRST_LOOKS,
+            **later_looks.LATER_LOOKS,
+            **unseen_looks.UNSEEN_LOOKS,
+        }.items()
     },
 }

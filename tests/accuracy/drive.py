@@ -23,6 +23,9 @@ from typing import Any
 
 import corpora
 
+# Scripted functions run as the Python they are written in, so that their lines are seen. Read when torch is imported.
+os.environ.setdefault("PYTORCH_JIT", "0")
+
 #: Bytes of memory that one process may take.
 _MOST_MEMORY = 12 << 30
 
