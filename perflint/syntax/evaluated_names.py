@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from perflint.syntax.walk import visit_naming
 from perflint.system.patterns import pattern
 
 #: What a text has in which such a call may stand.
@@ -15,7 +16,7 @@ _OWN_NAMES = frozenset({"globals", "locals", "vars"})
 def read(module: ast.Module, text: str) -> None:
     """Put the names into the tree, at the places of what looks them up."""
     if _ASKING.search(text):
-        _Reader().visit(module)
+        visit_naming(("eval", "getattr", *_OWN_NAMES), module, text, _Reader())
 
 
 class _Reader(ast.NodeTransformer):

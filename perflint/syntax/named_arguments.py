@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.syntax.walk import walk
+from perflint.syntax.walk import walked
 from perflint.system.patterns import pattern
 
 _JOINS = "cat concat concatenate stack hstack vstack dstack column_stack row_stack block_diag".split()
@@ -36,6 +36,7 @@ _OF_FUNCTIONS = (("input", "target"), ("input", "other"))
 _OF_CLASSES = (("params",),)
 #: Methods of tensors and modules, and of what hands on to those.
 _METHODS: dict[str, tuple[str, ...]] = {"to": ("device",), "cuda": ("device",)}
+_ASKED = frozenset({ast.Call, ast.Import, ast.ImportFrom})
 _NAMED = pattern(
     r"\w\(\s*(?:tensors|size|data|obj|f|model|mode|condition|query|parameters|input|params|device)\s*=[^=]"
 )
@@ -48,7 +49,9 @@ def by_place(module: ast.Module, text: str) -> None:
     calls: list[ast.Call] = []
     #: By the names of this file, what they were imported as.
     of_torch: dict[str, str] = {}
-    for node in walk(module):
+    for node in walked(module):
+        if node.__class__ not in _ASKED:
+            continue
         if isinstance(node, ast.Call):
             if node.keywords and not node.args:
                 calls.append(node)

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from perflint.syntax.walk import HOLDING, blocks_in
+from perflint.syntax.walk import HOLDING, block_with, blocks, walked
 
 _PAIRS = re.compile(r"^[ \t]*[^\W\d][\w.]*, ?[\w., ]+=[^=]", re.MULTILINE)
 _FAR = 1 << 30
@@ -40,24 +40,26 @@ def as_written(statement: ast.stmt) -> ast.stmt:
 
 
 def _in_blocks(node: ast.AST, lines: Sequence[int]) -> None:
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        _in_blocks(part, lines)
-    for block in blocks_in(node):
-        for each in [*block]:
-            first, last = each.lineno, each.end_lineno or _FAR
-            place = bisect_left(lines, first)
-            if place == len(lines) or lines[place] > last:
-                continue
-            if each.__class__ in HOLDING:
+    for each in blocks(node):
+        if each.__class__ in HOLDING:
+            if each.__class__ is ast.match_case or _holds_any(each, lines):
                 _in_blocks(each, lines)
-            elif each.__class__ is ast.Assign and (parts := _parts(each)):
-                at = block.index(each)
-                block[at : at + 1] = parts
+        elif each.__class__ is ast.Assign and (parts := _parts(each)) and _holds_any(each, lines):
+            block = block_with(node, each)
+            at = block.index(each)
+            block[at : at + 1] = parts
+
+
+def _holds_any(node: ast.AST, lines: Sequence[int]) -> bool:
+    """Whether a node is on one of some lines."""
+    first, last = node.lineno, node.end_lineno or _FAR  # type: ignore[attr-defined]
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= last
 
 
 def _parts(node: ast.Assign) -> list[ast.stmt]:
     target, value = node.targets[0], node.value
-    if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or not isinstance(value, (ast.Tuple, ast.List)):
+    if not isinstance(target, ast.Tuple) or not isinstance(value, (ast.Tuple, ast.List)) or len(node.targets) > 1:
         return []
     if len(target.elts) != len(value.elts) or not _are_independent(target.elts, value.elts):
         return []
@@ -77,7 +79,7 @@ def _are_independent(targets: Sequence[ast.expr], values: Sequence[ast.expr]) ->
     given: set[str] = set()
     is_kept = False
     for target, value in zip(targets, values):
-        for part in ast.walk(value):
+        for part in walked(value):
             if isinstance(part, (ast.Name, ast.Attribute)) and _name(part) in given:
                 return False
             # What is called may read an attribute that was set before.

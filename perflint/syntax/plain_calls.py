@@ -10,7 +10,7 @@ import copy
 import re
 from collections.abc import Iterator, Sequence
 
-from perflint.syntax.walk import HOLDING, blocks
+from perflint.syntax.walk import HOLDING, blocks, visit_naming, walked
 
 #: `getattr(self, "step")`, without a default.
 _NAMED = re.compile(r"getattr\([^()]*\(?[^()]*\)?, *r?([\"'])\w+\1,?\s*\)")
@@ -24,9 +24,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 def call_plainly(module: ast.Module, text: str) -> None:
     """Write the calls of a file in their plain form."""
     if "getattr(" in text and _NAMED.search(text) is not None:
-        _Attributes().visit(module)
+        visit_naming(("getattr",), module, text, _Attributes())
     if "partial(" in text and _PARTIAL.search(text) is not None:
-        _Partials().visit(module)
+        visit_naming(("partial",), module, text, _Partials())
     if " = " in text:
         bound = _bound(text)
         if bound:
@@ -149,7 +149,7 @@ class _Used:
 
 def _nodes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
     for part in (function.args, *function.body):
-        yield from ast.walk(part)
+        yield from walked(part)
 
 
 def _is_dotted(node: ast.expr) -> bool:

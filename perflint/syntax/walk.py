@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -217,16 +218,17 @@ _remembered: dict[int, list[ast.AST]] = {}
 def walk(node: ast.AST) -> list[ast.AST]:
     """`node` and all below it, without contexts and operators; outer before inner, in the order of the source."""
     if node.__class__ not in _AGAIN:
-        return _walked(node)
+        return walked(node)
     known = _remembered.get(id(node))
     if known is None:
         if len(_remembered) >= _MOST_REMEMBERED:
             _remembered.clear()
-        known = _remembered[id(node)] = _walked(node)
+        known = _remembered[id(node)] = walked(node)
     return known
 
 
-def _walked(node: ast.AST) -> list[ast.AST]:
+def walked(node: ast.AST) -> list[ast.AST]:
+    """As `walk`, but not remembered: for who is about to change what he goes through."""
     found: list[ast.AST] = []
     stack = [node]
     table = _BELOW
@@ -316,3 +318,20 @@ def block_with(node: ast.AST | None, child: ast.AST) -> list[ast.stmt]:
         if block.__class__ is list and child in block:  # nodes are equal to nothing but themselves
             return block
     return []
+
+
+def visit_naming(words: tuple[str, ...], module: ast.Module, text: str, visitor: ast.NodeTransformer) -> None:
+    """Show a visitor the statements of a module in whose text one of some words stands: most files have few of them."""
+    ends = [statement.end_lineno or statement.lineno for statement in module.body]
+    found: set[int] = set()
+    for word in words:
+        line, at = 1, 0
+        place = text.find(word)
+        while place >= 0:
+            line, at = line + text.count("\n", at, place), place
+            # Decorators stand before the line that a statement is said to begin on.
+            found.add(bisect_left(ends, line))
+            place = text.find(word, place + 1)
+    for index in sorted(found):
+        if index < len(ends):
+            visitor.visit(module.body[index])

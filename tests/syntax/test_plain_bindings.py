@@ -25,6 +25,7 @@ from perflint.syntax.tree import Tree
             "try:\n  f()\nexcept ValueError:\n  a, b = f(x), g(y)",
             "try:\n  f()\nexcept ValueError:\n  a = f(x)\n  b = g(y)",
         ),
+        ("match x:\n  case 1:\n    a, b = f(x), g(y)", "match x:\n  case 1:\n    a = f(x)\n    b = g(y)"),
     ],
 )
 def test_is_taken_apart(text: str, plain: str) -> None:

@@ -41,6 +41,13 @@ def test_is_left_as_it_is(text: str) -> None:
     assert _unparsed(text) == ast.unparse(ast.parse(f"def f(self, x, y):\n    {text}\n"))
 
 
+def test_every_statement_with_one_is_plain() -> None:
+    """Those are told by the text; a decorator stands before the line that its function begins on."""
+    text = 'a = getattr(x, "y")\nb = 1\n@getattr(x, "z")\n@other\ndef f():\n    c = getattr(f(g(x)), "y")\n'
+    plain = "a = x.y\nb = 1\n@x.z\n@other\ndef f():\n    c = f(g(x)).y\n"
+    assert ast.unparse(plainly_parsed(SourceFile("a.py", text))) == ast.unparse(ast.parse(plain))
+
+
 def test_stands_where_the_call_is_written() -> None:
     source = SourceFile("a.py", 'def f(self, x):\n    return getattr(self, "step")(x)\n')
     written, plain = (next(node for node in ast.walk(tree) if isinstance(node, ast.Return)) for tree in _both(source))
