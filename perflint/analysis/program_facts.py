@@ -6,6 +6,7 @@ is inspected again after any change of any other. Here it hangs on the answer.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -391,14 +392,18 @@ class Whole:
     @cached_property
     def _given(self) -> dict[str, list[Value]]:
         """By name, what `given` says."""
-        found: dict[str, list[Value]] = {}
+        #: By name as it is written: most are in many places.
+        found: defaultdict[str, list[Value]] = defaultdict(list)
         for _, facts in self._program.resolver.nesting.functions:
             for item in facts.params:
-                found.setdefault(item.name.strip("_="), []).append(item.default)
+                found[item.name].append(item.default)
             for call in facts.calls:
                 for word, value in call.keywords:
-                    found.setdefault(word.strip("_"), []).append(value)
-        return found
+                    found[word].append(value)
+        bare: dict[str, list[Value]] = {}
+        for name, values in found.items():
+            bare.setdefault(name.strip("_="), []).extend(values)
+        return bare
 
     def option_defaults(self, name: str, path: str) -> tuple[object, ...]:
         """What options called `name`, on the command line or as fields of dataclasses, are unless told otherwise: those

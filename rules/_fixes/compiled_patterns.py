@@ -60,16 +60,20 @@ def compiled_before_loop(node: ast.Call, loop: ast.AST, ctx: Context) -> Fix | N
     )
 
 
-def _name_of(node: ast.Call, ctx: Context) -> str:
-    """A name of its own for each pattern that a file builds, so that their fixes can be made together."""
-    built = [
+def _built(module: ast.Module, ctx: Context) -> list[ast.Call]:
+    return [
         part
-        for part in walk(ctx.tree.module)
+        for part in walk(module)
         if isinstance(part, ast.Call)
         and part.args
         and not isinstance(part.args[0], (ast.Constant, ast.Name))
         and ctx.target(part.func) in RE_FUNCTIONS
     ]
+
+
+def _name_of(node: ast.Call, ctx: Context) -> str:
+    """A name of its own for each pattern that a file builds, so that their fixes can be made together."""
+    built = ctx.once(_built, ctx.tree.module)
     place = next(number for number, part in enumerate(built, start=1) if part is node)
     return ctx.edit.free_name("pattern" if place == 1 else f"pattern{place}")
 

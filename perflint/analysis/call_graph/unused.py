@@ -8,6 +8,7 @@ name. In a library everything may be used, by others; so it may where no trainin
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
@@ -62,10 +63,10 @@ class _Reached:
 
     def referring(self) -> dict[Node, list[Node]]:
         """By node, what refers to it."""
-        found: dict[Node, list[Node]] = {}
+        found: defaultdict[Node, list[Node]] = defaultdict(list)
         for source, nodes in self.references:
             for node in nodes:
-                found.setdefault(node, []).append(source)
+                found[node].append(source)
         return found
 
     def begin(self, nodes: Iterable[Node]) -> None:

@@ -41,19 +41,19 @@ class Transfer(NamedTuple):
         if _never(self) or _never(later):
             return NEVER
         fresh = _sum(self.fresh, later.through)
-        waits = [later.wait if later.fresh is not None else None, self.wait if fresh is not None else None]
-        if later.fresh is not None:
-            fresh = later.fresh if fresh is None else max(fresh, later.fresh)
+        wait = _first(later.wait if later.fresh is not None else None, self.wait if fresh is not None else None)
         through = _sum(self.through, later.through)
-        return Transfer(through, fresh, min(FULL, self.total + later.total), _first(waits))
+        return Transfer(through, _most(fresh, later.fresh), min(FULL, self.total + later.total), wait)
 
     def join(self, other: Transfer) -> Transfer:
         """One of the two."""
+        if self is other:
+            return self
         return Transfer(
             _most(self.through, other.through),
             _most(self.fresh, other.fresh),
             max(self.total, other.total),
-            _first([self.wait, other.wait]),
+            _first(self.wait, other.wait),
         )
 
     def again(self) -> Transfer:
@@ -94,6 +94,9 @@ def _most(one: int | None, other: int | None) -> int | None:
     return max(one, other)
 
 
-def _first(places: list[Hop | None]) -> Hop | None:
-    found = [place for place in places if place is not None]
-    return min(found, key=lambda place: (place.path, place.line, place.text), default=None)
+def _first(one: Hop | None, other: Hop | None) -> Hop | None:
+    """The first of two places in the order of the program's text."""
+    if one is None or other is None or one is other:
+        return other if one is None else one
+    is_first = (one.path, one.line, one.text) <= (other.path, other.line, other.text)
+    return one if is_first else other

@@ -210,8 +210,11 @@ class Composer:
             _keep_nearest(witness, best, found)
         for run in runs:
             for witness in self._known[run.callee].may:
-                further = witness._replace(depth=witness.depth + 1, at=run.line, via=run.callee)
-                _keep_nearest(further, best, found)
+                effect, depth, path, line, text, _, _ = witness
+                # Most are no nearer, which their depth tells.
+                if effect not in best or depth < best[effect][0]:
+                    further = Witness(effect, depth + 1, path, line, text, run.line, run.callee)
+                    _keep_nearest(further, best, found)
         return tuple(sorted(found.values(), key=lambda witness: _ORDER[witness.effect]))
 
     def _must(self, runs: Iterable[_Run]) -> set[Effect]:

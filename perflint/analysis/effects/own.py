@@ -34,7 +34,7 @@ def done_by(scope: Scope, facts: FunctionFacts, called: set[int], resolver: Reso
     for index, call in enumerate(facts.calls):
         if index in called:
             # A module of the project runs; what its forward does, its own effects say.
-            if _is_module(_whole(call.func), scope, resolver):
+            if _is_module(call.func, scope, resolver):
                 yield Done(Effect.FORWARD, call.line, shown(call.func), facts.is_sure(call.line, call.column))
             continue
         found = of_call(call, scope, resolver)
@@ -56,6 +56,7 @@ def done_by(scope: Scope, facts: FunctionFacts, called: set[int], resolver: Reso
 def of_call(call: CallFacts, scope: Scope, resolver: Resolver) -> tuple[Effect, ...]:
     """What a call does that runs nothing of the project."""
     func = call.func
+    whole = _whole(func)
     if is_backward(func, call.args):
         return (Effect.BACKWARD, Effect.LAUNCHES)
     if is_optimizer_step(func, call.args, resolver, scope):
@@ -64,8 +65,8 @@ def of_call(call: CallFacts, scope: Scope, resolver: Resolver) -> tuple[Effect, 
         mode = next((value for key, value in call.keywords if key == "mode"), call.args[1] if call.args[1:] else None)
         writes = isinstance(mode, tuple) and mode[:2] == ("const", "str") and not set("wax").isdisjoint(mode[2])
         return (Effect.FILES,) if writes else (Effect.LOADS,)
-    refs = resolver.refs(_whole(func), scope)
-    if not refs and func != _whole(func):
+    refs = resolver.refs(whole, scope)
+    if not refs and func != whole:
         return (Effect.FORWARD, Effect.LAUNCHES)  # `net.forward(x)`, whatever the network is
     found: dict[Effect, None] = {}
     for ref in refs:
@@ -104,14 +105,14 @@ def _of_ref(ref: Ref, call: CallFacts) -> tuple[Effect, ...]:
 
 def _whole(func: Value) -> Value:
     """`net` of `net.forward`, which is what a call of the network runs."""
-    return func.removesuffix(".forward") if isinstance(func, str) else func
+    return func[:-8] if type(func) is str and func[-8:] == ".forward" else func
 
 
 def _is_module(func: Value, scope: Scope, resolver: Resolver) -> bool:
-    return any(
-        ref.kind == INSTANCE and ref.path and resolver.hierarchy.is_module(Ref(CLASS, ref.path, ref.name))
-        for ref in resolver.refs(func, scope)
-    )
+    for ref in resolver.refs(_whole(func), scope):
+        if ref.kind == INSTANCE and ref.path and resolver.hierarchy.is_module(Ref(CLASS, ref.path, ref.name)):
+            return True
+    return False
 
 
 def shown(func: Value) -> str:

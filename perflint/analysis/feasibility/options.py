@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.commands import Commands, given
@@ -18,12 +19,12 @@ _RECORD_MAKERS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs",
 _RECORD_BASES = frozenset(
     {"NamedTuple", "BaseModel", "BaseSettings", "Tap", "Struct", "ModelOutput", "PretrainedConfig"}
 )
+#: What holds other values without names, in the notation of summaries.
+_SEVERAL = frozenset({"seq", "either"})
 _OFF: Value = ("const", "bool", False)
 _ON: Value = ("const", "bool", True)
 _NONE: Value = ("const", "NoneType", None)
 _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
-#: What holds other values, in the notation of summaries.
-_HOLDING = frozenset({"call", "map", "seq", "either"})
 #: What keeps its keywords as entries.
 _FILLING = frozenset({"dict", "Dict", "OrderedDict", "EasyDict", "edict", "update", "SimpleNamespace", "Namespace"})
 #: What gives back the options that an earlier run has saved.
@@ -174,16 +175,31 @@ class Options:
 
     @cached_property
     def _settings(self) -> Mapping[str, list[tuple[Value, Scope, Value]]]:
-        found: dict[str, list[tuple[Value, Scope, Value]]] = {}
+        found: defaultdict[str, list[tuple[Value, Scope, Value]]] = defaultdict(list)
         for scope, facts in self._resolver.nesting.functions:
-            if scope.path not in self._resolver.tests:
-                waiting: list[Value] = [value for values in facts.binds.values() for value in values]
-                waiting += facts.returns
-                waiting += [
-                    ("call", call.func, call.args, call.keywords) for call in facts.calls if call.args or call.keywords
-                ]
-                for key, value, func in _keyed(waiting):
-                    found.setdefault(key, []).append((value, scope, func))
+            if scope.path in self._resolver.tests:
+                continue
+            holding = [value for values in facts.binds.values() for value in values if type(value) is tuple]
+            holding += [value for value in facts.returns if type(value) is tuple]
+            holding += [
+                ("call", call.func, call.args, call.keywords) for call in facts.calls if call.args or call.keywords
+            ]
+            for value in holding:  # grows by what is in it
+                form = value[0]
+                if form == "call":
+                    holding += [item for item in value[2] if type(item) is tuple]
+                    items, func = value[3], value[1]
+                elif form == "map":
+                    items, func = value[1], None
+                elif form in _SEVERAL:
+                    holding += [item for item in value[1] if type(item) is tuple]
+                    continue
+                else:
+                    continue
+                if items:
+                    holding += [item for _, item in items if type(item) is tuple]
+                    for key, item in items:
+                        found[key].append((item, scope, func))
         return found
 
     # Records.
@@ -226,30 +242,6 @@ class Options:
                 if _is_outside(name):
                     found.setdefault(name.rpartition(".")[2], []).append((None, scope))
         return found
-
-
-def _keyed(values: Iterable[Value]) -> Iterator[tuple[str, Value, Value]]:
-    """The values under keys and keywords in some values, and in what stands in these; and what is called with them."""
-    waiting = _holding(values)
-    while waiting:
-        value = waiting.pop()
-        form = value[0]
-        if form == "call":
-            waiting += _holding(value[2])
-            items, func = value[3], value[1]
-        elif form == "map":
-            items, func = value[1], None
-        else:
-            waiting += _holding(value[1])
-            continue
-        for key, item in items:
-            yield key, item, func
-        waiting += _holding(item for _, item in items)
-
-
-def _holding(values: Iterable[Value]) -> list[Any]:
-    """Those that may hold others: most are names and literals."""
-    return [value for value in values if type(value) is tuple and value and value[0] in _HOLDING]
 
 
 def _is_outside(name: str) -> bool:

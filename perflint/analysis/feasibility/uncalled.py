@@ -32,7 +32,7 @@ class Uncalled:
         facts = self._resolver.summaries[scope.path].functions.get(scope.function)
         if facts is None or not facts.in_class or facts.owner != facts.in_class:
             return False
-        if facts.name.startswith("__") or facts.decorators or facts.name in self._named:
+        if facts.name.startswith("__") or facts.decorators or self._is_named(facts.name):
             return False
         bases = self._resolver.mro(Ref(CLASS, scope.path, facts.in_class))
         if any(not base.path and base.name not in _CALLING_NOTHING for base in bases):
@@ -41,12 +41,22 @@ class Uncalled:
         is_own = all(f"{base.name}.{facts.name}" not in self._resolver.summaries[base.path].functions for base in above)
         return is_own and not self._passing.callers(scope)
 
+    def _is_named(self, name: str) -> bool:
+        """Whether any function, or call, of the program names it, in texts as well."""
+        return name in self._resolver.nesting.calls or f" {name} " in self._identifiers or name in self._texts
+
     @cached_property
-    def _named(self) -> frozenset[str]:
-        """What any function, or call, of the program names, in texts as well."""
-        found: set[str] = set(self._resolver.nesting.calls)
-        for _, facts in self._resolver.nesting.functions:
-            found.update(facts.identifiers.split())
-            for call in facts.calls:
-                found.update([item[2] for item in call.args if type(item) is tuple and item[:2] == ("const", "str")])
-        return frozenset(found)
+    def _identifiers(self) -> str:
+        return f" {' '.join([facts.identifiers for _, facts in self._resolver.nesting.functions])} "
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        return frozenset(
+            [
+                item[2]
+                for _, facts in self._resolver.nesting.functions
+                for call in facts.calls
+                for item in call.args
+                if type(item) is tuple and item[:2] == ("const", "str")
+            ]
+        )

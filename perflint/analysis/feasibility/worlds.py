@@ -18,6 +18,8 @@ class World(Enum):
     #: Any run, while they are in evaluation mode.
     EVALUATING = "evaluating"
 
+    __hash__ = object.__hash__
+
 
 class Frame(NamedTuple):
     """The call through which a function runs, and the one through which its caller does; None where that is any."""

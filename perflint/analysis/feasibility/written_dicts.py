@@ -90,12 +90,15 @@ class WrittenDicts:
         that does either.
         """
         found = set(self._set)
-        parameters = {
-            facts.name: facts.params
+        # Stars and the sign of those that are given by name are no part of a name.
+        changed = found | {sign + name for name in found for sign in ("=", "*", "**")}
+        functions = {
+            facts.name
             for _, facts in self._resolver.nesting.functions
-            if any(param.name.lstrip("*=") in found for param in facts.params)
+            for param in facts.params
+            if param.name in changed
         }
-        for name in parameters:
+        for name in sorted(functions):
             for item in self._resolver.nesting.calls.get(name, ()):
                 given = [*item.call.args, *(value for _, value in item.call.keywords)]
                 found.update(value.rpartition(".")[2] for value in given if type(value) is str)

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.ir.calls import callee_name
-from perflint.syntax.walk import walk
+from perflint.syntax.walk import children, walk
 from perflint.torch_model.modules import makes_optimizer
 
 #: Arithmetic on each element, which `torch._foreach_*` has for lists, without the `_` of those that work in place.
@@ -122,7 +122,7 @@ def _names_read(node: ast.AST, counts: Container[str]) -> Iterator[str]:
     if isinstance(node, ast.Name):
         yield node.id
     if _key(node) not in counts:
-        for part in ast.iter_child_nodes(node):
+        for part in children(node):
             yield from _names_read(part, counts)
 
 

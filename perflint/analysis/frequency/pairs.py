@@ -26,7 +26,7 @@ class Pairs:
 
     def is_unlikely(self, edge: Edge) -> bool:
         """Whether configurations name the class of the caller with others that the call may run, and not with this."""
-        if edge.index < 0:
+        if edge.index < 0 or not self._by_name:
             return False
         rivals = self._rivals_of(edge.caller).get(edge.index, ())
         if len(rivals) < 2:

@@ -290,7 +290,7 @@ def _loop_of(facts: FunctionFacts, context: int) -> int | None:
 
 def _is_given(call: CallFacts) -> bool:
     """Whether a call is given anything but settings: `model(x)`, `model(**inputs)`, `model(input_ids=ids)`."""
-    return bool(call.args) or any(not isinstance(value, tuple) or value[0] != "const" for _, value in call.keywords)
+    return bool(call.args) or any(type(value) is not tuple or value[0] != "const" for _, value in call.keywords)
 
 
 def _is_network(call: CallFacts, scope: Scope, graph: CallGraph) -> bool:

@@ -26,13 +26,10 @@ def is_frozen(forward: ast.Call, ctx: FileFacts) -> bool:
         return True
     if not ctx.mentions("requires_grad", "requires_grad_", "Parameter"):
         return False
-    for part in walk(ctx.tree.module):
-        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
-            if not names.isdisjoint(_wholes(part.iter)) or _is_of_own_parameters(part, forward, ctx):
-                return True
-        if isinstance(part, ast.Assign) and _gives_fixed_weight(part, name_of_whole(_model(forward))):
-            return True
-    return False
+    setting = ctx.once(_loops_that_set, ctx.tree.module)
+    if any(not names.isdisjoint(handed) or _is_of_own_parameters(loop, forward, ctx) for loop, handed in setting):
+        return True
+    return name_of_whole(_model(forward)) in ctx.once(_given_fixed_weights, ctx.tree.module)
 
 
 def is_switched(forward: ast.Call, ctx: FileFacts) -> bool:
@@ -43,13 +40,21 @@ def is_switched(forward: ast.Call, ctx: FileFacts) -> bool:
     return any(not names.isdisjoint(handed) for handed in (*freezing, *switching))
 
 
+def _loops_that_set(module: ast.Module, ctx: FileFacts) -> list[tuple[ast.For, frozenset[str]]]:
+    """The loops that may set whether parameters take gradients, each with the names of what it goes through."""
+    del ctx
+    return [
+        (part, frozenset(_wholes(part.iter)))
+        for part in walk(module)
+        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part))
+    ]
+
+
 def _switching(module: ast.Module, ctx: FileFacts) -> list[frozenset[str]]:
     """What is handed to each loop, call and context manager that may set whether parameters take gradients."""
-    found: list[frozenset[str]] = []
+    found = [handed for _, handed in ctx.once(_loops_that_set, module)]
     for part in walk(module):
-        if isinstance(part, ast.For) and any(_sets_requires_grad(inner) for inner in walk(part)):
-            found.append(frozenset(_wholes(part.iter)))
-        elif isinstance(part, ast.Call) and (
+        if isinstance(part, ast.Call) and (
             callee_name(part) == "requires_grad_" or _switches_what_it_is_given(part, ctx)
         ):
             found.append(frozenset(_handed_to(part)))
@@ -181,15 +186,20 @@ def _weights(name: str, facts: FunctionFacts) -> set[str]:
     return {name}.union(*(loop.targets for loop in facts.loops if (loop.iterable or ())[:2] in through))
 
 
-def _gives_fixed_weight(statement: ast.Assign, model: str) -> bool:
-    """`self.emb.weight = nn.Parameter(table, requires_grad=False)`: an embedding has no other parameter, and the places
-    it is asked for carry no gradient.
+def _given_fixed_weights(module: ast.Module, ctx: FileFacts) -> frozenset[str]:
+    """`emb` of `self.emb.weight = nn.Parameter(table, requires_grad=False)`: an embedding has no other parameter, and
+    the places it is asked for carry no gradient.
     """
-    value, target = statement.value, statement.targets[0]
-    if not (isinstance(value, ast.Call) and isinstance(target, ast.Attribute) and target.attr == "weight"):
-        return False
-    takes_none = callee_name(value) == "Parameter" and is_constant(keyword(value, "requires_grad"), value=False)
-    return takes_none and name_of_whole(target.value) == model
+    del ctx
+    found: set[str] = set()
+    for part in walk(module):
+        if not isinstance(part, ast.Assign):
+            continue
+        value, target = part.value, part.targets[0]
+        if isinstance(value, ast.Call) and isinstance(target, ast.Attribute) and target.attr == "weight":
+            if callee_name(value) == "Parameter" and is_constant(keyword(value, "requires_grad"), value=False):
+                found.add(name_of_whole(target.value))
+    return frozenset(found)
 
 
 def _is_of_own_parameters(loop: ast.For, node: ast.Call, ctx: FileFacts) -> bool:
