@@ -85,9 +85,9 @@ class FileFacts:
     def scope(self, node: ast.AST) -> Scope:
         """The function whose body runs `node`. Decorators and defaults belong to the scope around their function."""
         scopes, parent = self._scopes, self.tree.parent
-        found = scopes.get(id(node))
-        if found is not None:
-            return found
+        if id(node) in scopes:
+            return scopes[id(node)]
+        found: Scope | None = None
         statement, always = self.tree.standing(node)
         if always and statement is not node:
             found = scopes[id(node)] = scopes.get(id(statement)) or self.scope(statement)
@@ -309,10 +309,12 @@ class FileFacts:
         of one function by each of the many nodes in it: `make` must look at nothing else.
         """
         key = make, id(node)
-        found = self._once.get(key, self)
-        if found is self:  # nothing answers with these facts themselves
-            found = self._once[key] = make(node, self)
-        return found  # type: ignore[no-any-return]
+        try:
+            return self._once[key]  # type: ignore[no-any-return]
+        except KeyError:
+            pass
+        found = self._once[key] = make(node, self)
+        return found
 
     def control_flow(self, node: ast.AST) -> ControlFlow:
         """The control-flow graph of the function, lambda or module whose body runs `node`."""

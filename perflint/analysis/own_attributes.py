@@ -14,6 +14,7 @@ from perflint.analysis.names.refs import CLASS, Ref
 from perflint.finding import Heat
 from perflint.ir.notation import last_name
 from perflint.syntax.bindings import Definition
+from perflint.syntax.walk import walk
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -93,7 +94,7 @@ def _holders(node: ast.expr, ctx: Facts) -> Iterator[tuple[ast.ClassDef, str, Fa
 
 def _refilled(cls: ast.ClassDef, ctx: FileFacts) -> frozenset[str]:
     found: set[str] = set()
-    for part in ast.walk(cls):
+    for part in walk(cls):
         changed: ast.expr | None = None
         if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
             changed = part.value

@@ -12,6 +12,7 @@ from perflint.ir.notation import path_of
 from perflint.ir.questions import Counters, Question, Told, joined
 from perflint.ir.sharing import Once
 from perflint.ir.summary import ENTRIES, CallFacts, Context, FunctionFacts, LoopFacts, ReadFacts, Value, record
+from perflint.syntax.walk import walk
 
 #: Characters of a loop's header that are kept to be shown.
 HEADER_LENGTH = 90
@@ -269,8 +270,7 @@ class Growing:
 
 def _times_set(within: ast.AST, name: str) -> int:
     return sum(
-        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(within)
+        isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load) for node in walk(within)
     )
 
 
@@ -290,7 +290,7 @@ def _number_of_turn(loop: ast.AST | None) -> str:
 def _is_left_alone(loop: ast.AST, goal: str, counter: str) -> bool:
     """Whether a loop sets `goal` to nothing but what is further on: `start = i + 5`."""
     stores = moves = 0
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
             written = path_of(node) or ""
             if written != goal and f"{goal}.".startswith(f"{written}."):
@@ -305,7 +305,7 @@ def _is_left_alone(loop: ast.AST, goal: str, counter: str) -> bool:
 def _only_counts(loop: ast.For | ast.AsyncFor | ast.While, counter: str, goal: str) -> bool:
     """Whether a loop adds a constant to `counter`, and gives neither that nor `goal` anything else."""
     counts = False
-    for node in ast.walk(loop):
+    for node in walk(loop):
         if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
             written = path_of(node)
             if written is not None and f"{goal}.".startswith(f"{written}."):
@@ -313,7 +313,7 @@ def _only_counts(loop: ast.For | ast.AsyncFor | ast.While, counter: str, goal: s
             if written is not None and written != counter and counter.startswith(f"{written}."):
                 return False
             counts = counts or written == counter
-    return counts and not any(_sets(node, counter) for node in ast.walk(loop))
+    return counts and not any(_sets(node, counter) for node in walk(loop))
 
 
 def _sets(node: ast.AST, counter: str) -> bool:
@@ -326,6 +326,6 @@ def _sets(node: ast.AST, counter: str) -> bool:
         path_of(part) == counter
         for target in targets
         if target is not None
-        for part in ast.walk(target)
+        for part in walk(target)
         if isinstance(part, (ast.Name, ast.Attribute))
     )

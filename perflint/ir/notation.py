@@ -187,6 +187,8 @@ def lambda_name(node: ast.Lambda) -> str:
 
 def path_of(node: ast.AST) -> str | None:
     """`a.b.c` as text, None for anything but names and their attributes."""
+    if node.__class__ is ast.Name:
+        return node.id
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -200,7 +202,8 @@ def path_of(node: ast.AST) -> str | None:
 
 def last_name(node: ast.AST) -> str:
     """`c` for `a.b.c`, empty for anything but names and attributes."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    kind = node.__class__
+    return node.attr if kind is ast.Attribute else node.id if kind is ast.Name else ""  # type: ignore[attr-defined]
 
 
 def annotation_text(node: ast.expr | None) -> str:

@@ -233,7 +233,8 @@ class FunctionFacts:
 
     @property
     def name(self) -> str:
-        return self.qualname.rpartition(".")[2].partition("~")[0]
+        name = self.qualname.rpartition(".")[2]
+        return name.partition("~")[0] if "~" in name else name
 
     @property
     def writes(self) -> bool:

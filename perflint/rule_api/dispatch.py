@@ -210,7 +210,7 @@ def _shown(finding: Finding, node: ast.AST, at_least: Heat, context: Context) ->
 
 def _at(span: Span, node: ast.AST, tree: Tree) -> ast.AST:
     """The part of `node` that a finding stands at: of a condition, one of its tests."""
-    places = (part for part in ast.walk(node) if isinstance(part, ast.expr) and part.lineno == span.line)
+    places = (part for part in tree.walk(node) if isinstance(part, ast.expr) and part.lineno == span.line)
     return next((part for part in places if tree.span(part) == span), node)
 
 

@@ -86,10 +86,10 @@ class ScopeBindings:
 
     def holders(self, key: str) -> set[int]:
         """The ids of all statements that hold a definition of a key. Most keys are never asked about."""
-        known = self._holders.get(key)
-        if known is None:
-            known = self._holders[key] = {id(item) for chain in self.chains.get(key, ()) for item in chain}
-        return known
+        if key in self._holders:
+            return self._holders[key]
+        found = self._holders[key] = {id(item) for chain in self.chains.get(key, ()) for item in chain}
+        return found
 
     def binding_of(self, target: ast.Name) -> Definition | None:
         """The definition whose target is this node."""

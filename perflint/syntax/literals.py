@@ -29,7 +29,8 @@ def texts_of(module: ast.Module, lines: list[str]) -> str:
             first, last = node.lineno - 1, node.end_lineno or node.lineno
             kept = [*kept[:first], *[""] * (last - first), *kept[last:]]
     text = "\n".join(kept)
-    found = {word.strip("\"'").replace("%", "{") for word in _WORD.findall(text)}
+    words = {word.strip("\"'") for word in _WORD.findall(text)}
+    found = {word.replace("%", "{") if "%" in word else word for word in words}
     if any(word in text for word in _FINDING):
         found.update("}" + word for ends in _ENDS for word in ends.findall(text))
     return " ".join(sorted(found))

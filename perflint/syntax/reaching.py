@@ -45,10 +45,11 @@ class Reaching:
 
     def definitions(self, use: ast.Name) -> tuple[Definition, ...]:
         """The definitions that may give the name its value here; empty for builtins and names of star imports."""
-        known = self._known.get(id(use))
-        if known is None:
-            known = self._known[id(use)] = self._definitions(use)
-        return known
+        key = id(use)
+        if key in self._known:
+            return self._known[key]
+        found = self._known[key] = self._definitions(use)
+        return found
 
     def definition_at(self, target: ast.Name) -> Definition | None:
         """The definition that a bound name (a target, not a use) stands for."""
@@ -68,10 +69,11 @@ class Reaching:
         """The stores that may give a path (`self.h`, `batch["x"]`) its value here, in the same function, and whether
         it may also have the value it had before the function or before its base was last bound.
         """
-        known = self._stores.get(id(use))
-        if known is None:
-            known = self._stores[id(use)] = self._definitions_of(use)
-        return known
+        key = id(use)
+        if key in self._stores:
+            return self._stores[key]
+        found = self._stores[key] = self._definitions_of(use)
+        return found
 
     def _definitions_of(self, use: ast.expr) -> tuple[tuple[Definition, ...], bool]:
         key = key_of(use)
@@ -153,12 +155,13 @@ class Reaching:
 
     def bindings(self, node: ScopeLike) -> ScopeBindings:
         """What a scope binds, by name."""
-        known = self._scopes.get(id(node))
-        if known is None:
-            known = self._scopes[id(node)] = collect(node, walrus=self._walrus and self._may_hold_walrus(node))
-            if isinstance(node, ast.Module) and "global " in self.tree.source.text:
-                self._globals(known)
-        return known
+        key = id(node)
+        if key in self._scopes:
+            return self._scopes[key]
+        found = self._scopes[key] = collect(node, walrus=self._walrus and self._may_hold_walrus(node))
+        if isinstance(node, ast.Module) and "global " in self.tree.source.text:
+            self._globals(found)
+        return found
 
     def _may_hold_walrus(self, scope: ScopeLike) -> bool:
         if isinstance(scope, ast.Module):
@@ -266,8 +269,10 @@ class Reaching:
 
     def _scopes_around(self, statement: ast.AST) -> tuple[ScopeLike, ...]:
         # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
+        if id(statement) in self._around:
+            return self._around[id(statement)]
         passed: list[ast.AST] = []
-        found = self._around.get(id(statement))
+        found: tuple[ScopeLike, ...] | None = None
         while found is None:
             outer = self.tree.parent(statement)
             if outer is None:

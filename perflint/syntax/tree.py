@@ -91,10 +91,11 @@ class Tree:
 
     def own(self, statement: ast.AST) -> list[ast.AST]:
         """What stands in a statement of an outline and in none of the others, in the order of `walk`."""
-        known = self._own.get(id(statement))
-        if known is None:
-            known = self._own[id(statement)] = own_below(statement, self._parents)
-        return known
+        key = id(statement)
+        if key in self._own:
+            return self._own[key]
+        found = self._own[key] = own_below(statement, self._parents)
+        return found
 
     def naming(
         self, words: Iterable[str], region: ast.stmt | ast.Module, called: Collection[str] = ()
@@ -127,7 +128,7 @@ class Tree:
                 parts = [part for statement in self.naming((name,), region) for part in self.own(statement)]
             else:
                 parts = walk(region)
-            found = [part for part in parts if isinstance(part, ast.Name) and part.id == name]
+            found = [part for part in parts if part.__class__ is ast.Name and part.id == name]
             self._names[id(region), name] = found
         return found
 
@@ -186,13 +187,15 @@ class Tree:
         return found
 
     def _starts_of(self, outline: Sequence[ast.AST]) -> list[tuple[int, int]]:
-        known = self._starts.get(id(outline))
-        if known is None:
-            known = self._starts[id(outline)] = [
+        key = id(outline)
+        try:
+            return self._starts[key]
+        except KeyError:
+            found = self._starts[key] = [
                 (item.lineno, item.col_offset) if item.__class__ not in _BEGIN_BEFORE else start_of(item)  # type: ignore[attr-defined]
                 for item in outline
             ]
-        return known
+        return found
 
     def _last_before(self, place: tuple[int, int], outline: Sequence[_Node]) -> _Node | None:
         """The last statement that begins at `place` or before it: the one that holds what stands there."""
@@ -248,11 +251,14 @@ class Tree:
         return [part for item in function.body for part in walk_own(item)]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        found = self._parents.get(id(node))
-        if found is None and node is not self.module:
-            self._link_around(node)
-            found = self._parents.get(id(node))
-        return found
+        key = id(node)
+        try:
+            return self._parents[key]  # most are there: a look-up that cannot fail costs a call less
+        except KeyError:
+            if node is self.module:
+                return None
+        self._link_around(node)
+        return self._parents.get(key)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """From the parent of `node` up to the module."""
@@ -270,21 +276,23 @@ class Tree:
         scope: no condition, comprehension or lambda stands between them. What stands in no statement has the outermost
         node around it instead.
         """
-        known = self._standing.get(id(node))
-        if known is None:
-            current, always = node, True
-            parents = self._parents
-            while current.__class__ not in STATEMENTS:
-                outer = parents.get(id(current)) or self.parent(current)
-                if outer is None:
-                    break
-                if outer.__class__ in SOMETIMES:
-                    always = False
-                current = outer
-            known = (current, always)
-            if current is not node:  # else it may be no part of the tree, and gone tomorrow
-                self._standing[id(node)] = known
-        return known
+        if node.__class__ in STATEMENTS:
+            return node, True
+        key = id(node)
+        if key in self._standing:
+            return self._standing[key]
+        current, always = node, True
+        while current.__class__ not in STATEMENTS:
+            outer = self.parent(current)
+            if outer is None:
+                break
+            if outer.__class__ in SOMETIMES:
+                always = False
+            current = outer
+        found = current, always
+        if current is not node:  # else it may be no part of the tree, and gone tomorrow
+            self._standing[key] = found
+        return found
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that is or holds `node`."""

@@ -21,6 +21,7 @@ from perflint.finding import Heat
 from perflint.ir.calls import callee_name, keyword
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Binding, Definition
+from perflint.syntax.walk import children
 from perflint.torch_model import arrays, tensors
 
 
@@ -174,7 +175,7 @@ class _Tracing:
             case ast.DictComp():
                 return self.all_of((node.key, node.value, *(item.iter for item in node.generators)), frame)
             case _:
-                parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+                parts = (part for part in children(node) if isinstance(part, ast.expr))
                 return self.all_of(parts, frame)
 
     def all_of(self, nodes: Iterable[ast.expr | None], frame: _Frame) -> Origin:

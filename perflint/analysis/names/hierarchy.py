@@ -26,7 +26,7 @@ class Hierarchy:
     def method(self, instance: Ref, name: str) -> Ref | None:
         """The project's own definition of a method, through base classes."""
         cls = instance if instance.kind == CLASS else record(Ref, (CLASS, instance.path, instance.name))
-        for kind, path, base in self._mro.get(cls) or self.mro(cls):
+        for kind, path, base in self._mro[cls] if cls in self._mro else self.mro(cls):
             if kind == CLASS:
                 qualname = f"{base}.{name}"
                 if qualname in self._summaries[path].functions:
@@ -67,9 +67,8 @@ class Hierarchy:
 
     def mro(self, cls: Ref) -> tuple[Ref, ...]:
         """The class and its bases, depth first, library bases as `EXTERNAL`."""
-        known = self._mro.get(cls)
-        if known is not None:
-            return known
+        if cls in self._mro:
+            return self._mro[cls]
         self._mro[cls] = (cls,)  # cuts inheritance cycles
         # On a list, not by recursion: programs that were generated have chains of a thousand classes.
         waiting, bases = [cls], {cls: self._bases(cls)}

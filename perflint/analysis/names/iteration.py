@@ -88,15 +88,14 @@ class Iteration:
         if value is None or (type(value) is tuple and value[0] in _HOLDING_NOTHING):
             return ()
         key = (value, scope, index)
-        kept = self._kept.get(key)
-        if kept is not None:
-            return kept
+        if key in self._kept:
+            return self._kept[key]
         memo = self.memo
-        known = memo.get(key)
-        if known is not None:
-            self.resolver.leans += 1
-            return known
         if key in memo:
+            known = memo[key]
+            if known is not None:
+                self.resolver.leans += 1
+                return known
             self.resolver.cut()
             return ()
         if self.depth > _DEEPEST_ELEMENTS:

@@ -71,14 +71,14 @@ class ModuleTable:
         holds it goes first: its modules are imported through the package, except by scripts that are run in its folder.
         Then what goes by that name anywhere, the nearest first.
         """
-        found = self._found_in.get(importer)
-        if found is None:
+        if importer in self._found_in:
+            found = self._found_in[importer]
+        else:
             folder = posixpath.dirname(self._place[importer])
             found = self._found_in[importer] = self._found.setdefault(folder, {})
-        known = found.get(dotted)
-        if known is None:
-            known = found[dotted] = self._candidates(dotted, posixpath.dirname(self._place[importer]))
-        return known
+        if dotted not in found:
+            found[dotted] = self._candidates(dotted, posixpath.dirname(self._place[importer]))
+        return found[dotted]
 
     def _candidates(self, dotted: str, folder: str) -> tuple[str, ...]:
         tail = dotted.replace(".", "/")

@@ -99,10 +99,10 @@ class Nesting:
 
     def scopes(self, scope: Scope) -> tuple[tuple[Scope, FunctionFacts], ...]:
         """The function scopes a name is looked up in, innermost first, the module last. Class bodies do not count."""
-        known = self._scopes.get(scope)
-        if known is None:
-            known = self._scopes[scope] = self._enclosing(scope)
-        return known
+        if scope in self._scopes:
+            return self._scopes[scope]
+        found = self._scopes[scope] = self._enclosing(scope)
+        return found
 
     def _enclosing(self, scope: Scope) -> tuple[tuple[Scope, FunctionFacts], ...]:
         functions = self._summaries[scope.path].functions
@@ -131,8 +131,9 @@ class Nesting:
         """Whether a name, with attributes or without, surely means in a function what it means in its module."""
         if dotted[:5] == "self.":
             return False  # what it always is, by convention
-        own = self._own.get(scope)
-        if own is None:
+        if scope in self._own:
+            own = self._own[scope]
+        else:
             if len(self._own) >= _MOST_FUNCTIONS_OF_NAMES:
                 self._own.clear()
             own = self._own[scope] = self._names_in(scope)
@@ -167,12 +168,11 @@ class Nesting:
 
     def positions(self, facts: FunctionFacts) -> dict[str, int]:
         """The positions of a function's parameters by their names."""
-        known = self._positions.get(id(facts.params))
-        if known is None:
-            known = self._positions[id(facts.params)] = {
-                param.name.lstrip("="): index for index, param in enumerate(facts.params)
-            }
-        return known
+        key = id(facts.params)
+        if key in self._positions:
+            return self._positions[key]
+        found = self._positions[key] = {param.name.lstrip("="): index for index, param in enumerate(facts.params)}
+        return found
 
 
 def _place(item: Named) -> tuple[int, int]:

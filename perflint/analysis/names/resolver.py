@@ -50,8 +50,6 @@ from perflint.torch_model import loaders, wrappers
 _DEEPEST = 50
 #: Answers of so many parts are not gone through again and again.
 _MANY = 8
-#: Told apart from every answer by what it is, not by what it holds.
-_UNASKED: Refs = (Ref("", "", ""),)
 
 #: Of values that are no names. All others, literals and displays, are nothing that runs.
 _FORMS = frozenset({"call", "attr", "item", "either", "lambda"})
@@ -164,20 +162,20 @@ class Resolver:
         """What a value written in `scope` may be; empty where that is not plain to see."""
         if value is None or (type(value) is tuple and value[0] not in _FORMS):
             return ()
-        both = self._memo.get(scope)
-        if both is None:
-            both = self._memo[scope] = {}, {}
-        else:
-            found = both[0].get(value)
-            if found is not None:
-                return found
-            known = both[1].get(value, _UNASKED)
-            if known is None:
-                self.cut()
-                return ()
-            if known is not _UNASKED:
+        # Asked a quarter of a million times for a program of 300 files, and answered out of these as a rule.
+        if scope in self._memo:
+            kept, memo = self._memo[scope]
+            if value in kept:
+                return kept[value]
+            if value in memo:
+                known = memo[value]
+                if known is None:
+                    self.cut()
+                    return ()
                 self.leans += 1
                 return known
+        else:
+            kept, memo = self._memo[scope] = {}, {}
         if (
             type(value) is str
             and scope.function != MODULE
@@ -188,7 +186,6 @@ class Resolver:
         if self._depth > _DEEPEST:
             self.leans += 1
             return ()
-        kept, memo = both
         memo[value] = None
         cuts, leans = self.cuts, self.leans
         self._depth += 1

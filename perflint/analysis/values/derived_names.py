@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.syntax.walk import walk
+from perflint.syntax.walk import children, walk
 
 #: What tells of a parameter's shape: numbers of the host, and so is all that is worked out from them.
 _SHAPES = frozenset("numel nelement size dim ndim shape stride element_size itemsize dtype device".split())
@@ -37,4 +37,4 @@ def mentions_values(value: ast.AST, names: set[str]) -> bool:
         return False
     if isinstance(value, ast.Name):
         return value.id in names
-    return any(mentions_values(part, names) for part in ast.iter_child_nodes(value))
+    return any(mentions_values(part, names) for part in children(value))

@@ -14,6 +14,7 @@ from perflint.syntax.backwards import keys_where
 from perflint.syntax.bindings import Binding, Definition, key_of
 from perflint.syntax.reaching import Reaching
 from perflint.syntax.tree import Tree
+from perflint.syntax.walk import walk
 
 _Eval: TypeAlias = "Callable[[ast.expr, Frame | None], Kind]"
 _MOVES = ("to", "cuda")
@@ -127,7 +128,7 @@ def _moves_where_it_can(definition: Definition, tree: Tree) -> bool:
 
 
 def _asks_for_machine(test: ast.expr) -> bool:
-    return any(OF_MACHINE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in ast.walk(test))
+    return any(OF_MACHINE.search(getattr(part, "id", "") or getattr(part, "attr", "")) for part in walk(test))
 
 
 def _moved(value: ast.expr | None, methods: tuple[str, ...] = _MOVES) -> ast.Name | None:

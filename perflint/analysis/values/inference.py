@@ -199,27 +199,28 @@ class Inference:
         if node.__class__ is ast.Constant:
             return operations.constant(node.value)
         memo = self._memo if frame is None else frame.memo
-        known = memo.get(id(node))
-        if known is not None:
-            return known
-        return self.queries.ask((id(node), id(frame)), memo, id(node), self._eval, node, frame)
+        key = id(node)
+        if key in memo:
+            return memo[key]
+        return self.queries.ask((key, id(frame)), memo, key, self._eval, node, frame)
 
     def _guarded(self, node: _Node, frame: Frame | None, evaluate: Callable[[_Node, Frame | None], Kind]) -> Kind:
         memo = self._memo if frame is None else frame.memo
-        known = memo.get(id(node))
-        if known is not None:
-            return known
-        return self.queries.ask((id(node), id(frame)), memo, id(node), evaluate, node, frame)
+        key = id(node)
+        if key in memo:
+            return memo[key]
+        return self.queries.ask((key, id(frame)), memo, key, evaluate, node, frame)
 
     def _eval(self, node: ast.expr, frame: Frame | None) -> Kind:
-        if isinstance(node, ast.Name):
-            return self._name(node, frame)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node, frame)
-        if isinstance(node, ast.Call):
-            return self.calls.node(node, frame)
-        if isinstance(node, ast.Subscript):
-            return self._subscript(node, frame)
+        match node:
+            case ast.Name():
+                return self._name(node, frame)
+            case ast.Attribute():
+                return self._attribute(node, frame)
+            case ast.Call():
+                return self.calls.node(node, frame)
+            case ast.Subscript():
+                return self._subscript(node, frame)
         if isinstance(node, ast.BinOp):
             made = operations.binary(self.eval(node.left, frame), node.op, self.eval(node.right, frame))
             return tensor_parts.with_literal(made, node, lambda part: self.eval(part, frame))
@@ -266,11 +267,11 @@ class Inference:
         if found.tag in _FILLED or _may_be_mapping(found):
             empty = len(definitions) == 1 and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
             found = self.filling.with_new_items(node, found, frame, empty=empty)
-        if found.tag is Tag.MAPPING or (found.on_host and found.tag in (Tag.BATCH, Tag.TENSOR)):
+        if found.tag is Tag.MAPPING or (found.tag in (Tag.BATCH, Tag.TENSOR) and found.on_host):
             found = self.filling.with_keys(node, found, frame)
         if found.tag is Tag.INSTANCE and found.path:
             found = self.filling.with_attributes(node, found, frame)
-        if found.on_host and found.tag is Tag.BATCH:
+        if found.tag is Tag.BATCH and found.on_host:
             found = self.filling.after_calls(node, found, frame)
         return self.narrowing.narrow(node, found, frame)
 

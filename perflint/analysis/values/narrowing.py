@@ -141,9 +141,11 @@ class Narrowing:
 
     def _facts_around(self, statement: ast.AST) -> list[Fact]:
         """The same, of what stands around a statement."""
+        if id(statement) in self._known:
+            return self._known[id(statement)]
         # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
         passed: list[tuple[ast.AST, ast.AST]] = []
-        found = self._known.get(id(statement))
+        found: list[Fact] | None = None
         while found is None:
             outer = self.tree.parent(statement)
             if outer is None:

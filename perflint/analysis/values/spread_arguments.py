@@ -18,13 +18,13 @@ _READING = frozenset({"get", "items", "keys", "values", "copy", "index", "count"
 def written_out(call: ast.Call, flow: Reaching, tree: Tree) -> tuple[list[ast.expr], list[ast.keyword]]:
     """The arguments and keywords of a call, with what is handed over by a star in its place where it can be seen."""
     args: list[ast.expr] = call.args
-    if any(type(item) is ast.Starred for item in args):
+    if ast.Starred in [type(item) for item in args]:
         args = []
         for item in call.args:
             parts = parts_of(item.value, flow, tree) if isinstance(item, ast.Starred) else None
             args += [item] if parts is None else parts
     keywords = call.keywords
-    if any(item.arg is None for item in keywords):
+    if None in [item.arg for item in keywords]:
         keywords = []
         for given in call.keywords:
             options = options_of(given.value, flow, tree) if given.arg is None else None

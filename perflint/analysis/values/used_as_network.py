@@ -21,6 +21,7 @@ from perflint.finding import Confidence
 from perflint.ir.notation import last_name, path_of
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.tree import FUNCTIONS
+from perflint.syntax.walk import walk
 from perflint.torch_model import distributed, modules
 from perflint.torch_model.names import last
 
@@ -251,8 +252,8 @@ def _gone_through(over: ast.expr, path: tuple[int | str, ...]) -> ast.expr | Non
 def _names_as_network(body: list[ast.stmt], path: str) -> bool:
     """Whether code asks of what goes by a path what is asked of networks."""
     for statement in body:
-        for part in ast.walk(statement):
-            if not isinstance(part, ast.Call):
+        for part in walk(statement):
+            if part.__class__ is not ast.Call:
                 continue
             func = part.func
             if isinstance(func, ast.Attribute) and _is_of_network(func, part) and path_of(func.value) == path:
@@ -264,7 +265,7 @@ def _names_as_network(body: list[ast.stmt], path: str) -> bool:
 
 def _named(body: list[ast.stmt], path: str) -> Iterator[ast.AST]:
     for statement in body:
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and path_of(part) == path:
                 yield part
 

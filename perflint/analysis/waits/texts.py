@@ -13,6 +13,7 @@ from perflint.analysis.waits.losses import is_propagated
 from perflint.analysis.waits.reads import certainty_on_device, device_read, is_on_device, kind_on_device
 from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, is_constant
+from perflint.syntax.walk import children
 from perflint.torch_model import trackers
 
 _BUILTINS = frozenset({"print", "str", "repr", "format", "pprint"})
@@ -212,7 +213,7 @@ def _all_on_device(value: ast.expr, ctx: FileFacts) -> bool:
 
 def _read_inside(value: ast.expr, ctx: FileFacts) -> Iterator[Printed]:
     """Reads within an expression that is printed: `round(loss.item(), 3)`."""
-    for child in ast.iter_child_nodes(value):
+    for child in children(value):
         part = child.value if isinstance(child, ast.keyword) else child
         if isinstance(part, ast.expr) and not isinstance(part, ast.Lambda):
             if device_read(part, ctx) is not None:
