@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.system.patterns import pattern
 from perflint.torch_model import frameworks
@@ -234,13 +235,6 @@ def starts_training(func: Value, resolver: Resolver, scope: Scope) -> bool:
         return False
     made = resolver.refs(base, scope)
     return any(ref.kind == EXTERNAL_INSTANCE and ref.name.partition(".")[0] in frameworks.RUNNER_ROOTS for ref in made)
-
-
-def last_name(func: Value) -> str:
-    """The last name of a callee, "" where it has none."""
-    if type(func) is str:
-        return func.rpartition(".")[2]
-    return str(func[2]) if type(func) is tuple and func[0] == "attr" else ""
 
 
 def callee(func: Value) -> tuple[str, str]:

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from perflint.analysis.effects.summary import Effects, Witness
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.names.refs import EXTERNAL, EXTERNAL_INSTANCE, Ref, Refs, Scope
 from perflint.analysis.phases.phase import PhaseOf
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat, Hop
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.ir.control_flow import Condition, ControlFlow, ScopeNode, control_flow
 from perflint.ir.notation import lambda_name, last_name, value_of

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anything
 from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
-from perflint.analysis.evidence import last_name
 from perflint.analysis.gradients.differentiating import differentiating
 from perflint.analysis.gradients.parameter_counts import ParameterCounts
 from perflint.analysis.gradients.processes import process_groups, reduces_on_gpus
@@ -22,6 +21,7 @@ from perflint.analysis.names.holders import Holder, Holders
 from perflint.analysis.names.module_writes import ModuleWrites
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.finding import Heat
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, Summary, Value
 from perflint.torch_model import loaders
 from perflint.torch_model.modules import GENERATE_METHODS

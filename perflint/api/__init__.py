@@ -12,7 +12,6 @@ from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.summary import Effects, Kept, Witness
 from perflint.analysis.effects.wrappers import KEEPING, is_wrapper
 from perflint.analysis.elsewhere import bound, class_of, definition_of
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.feasibility.at_nodes import is_in_training, is_unreached
 from perflint.analysis.frequency.epochs import LoopHeat
 from perflint.analysis.frequency.routes import function_of
@@ -34,6 +33,7 @@ from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword, of_tensor
 from perflint.ir.control_flow import Condition, ControlFlow, Inherited
 from perflint.ir.notation import is_text, last_name

@@ -15,7 +15,6 @@ from perflint.analysis.evidence import (
     ITERATORS_OVER_ANYTHING,
     is_removal_of_handle,
     is_whole_run,
-    last_name,
     looks_once,
     says_tensor,
 )
@@ -23,6 +22,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUN
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import opens_stream
 from perflint.finding import Confidence, Heat
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Value
 from perflint.torch_model import frameworks, loaders, modules
 from perflint.torch_model.called_frameworks import COMMANDS, HANDLING, SERVERS, TAKERS, Taker

@@ -8,10 +8,10 @@ from collections.abc import Set as AbstractSet
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Refs, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Hop
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Param, Summary, Value
 from perflint.torch_model.compiling import COMPILERS, KEPT_OUT
 from perflint.torch_model.names import canonical

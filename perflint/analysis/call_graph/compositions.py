@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from perflint.analysis.call_graph.overriding import methods_of
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
 
 #: Classes of libraries that run what they are made with when they are called, by their last names: what is wrapped is

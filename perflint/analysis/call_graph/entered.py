@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import INSTANCE, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.own_effects import ENTERS
 from perflint.ir.summary import FunctionFacts, Value
 

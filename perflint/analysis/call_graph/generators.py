@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.frequency.epochs import EPOCH, LoopHeat, Loops
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope, given
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 
 #: Roles of the loops whose turns are steps over what a generator gives.

@@ -9,6 +9,7 @@ from typing import Protocol
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.names.refs import CLASS, Ref, Refs, Scope, few
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import SPREAD, FunctionFacts, Value
 
 _INIT = "__init__"
@@ -90,14 +91,8 @@ class MadeObjects:
         call = facts.calls[edge.index]
         if any(key in ("", SPREAD) for key, _ in call.keywords):
             return []
-        if _last(call.func) == _INIT:
+        if last_name(call.func) == _INIT:
             cls = self._graph.resolver.nesting.enclosing_class(edge.caller)
             return [(cls, True)] if facts.name == _INIT and cls.name else []
         refs = self._graph.resolver.refs(call.func, edge.caller)
         return [(ref, False) for ref in refs if ref.kind == CLASS and ref.path]
-
-
-def _last(func: Value) -> str:
-    if isinstance(func, str):
-        return func.rpartition(".")[2]
-    return str(func[2]) if isinstance(func, tuple) and func[0] == "attr" else ""

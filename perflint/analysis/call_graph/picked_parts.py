@@ -5,9 +5,9 @@ Whatever test picks them, they are modules, and what no module of torch has is t
 
 from __future__ import annotations
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.torch_model.modules import METHODS_OF_MODULES
 

@@ -8,7 +8,8 @@ from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
-from perflint.ir.summary import CallFacts, FunctionFacts
+from perflint.ir.callees import last_name
+from perflint.ir.summary import FunctionFacts
 
 _STARTERS = frozenset({"Thread", "Process"})
 _PUTTING = frozenset({"put", "put_nowait", "send"})
@@ -23,7 +24,7 @@ def mark_producers(loops: Loops, resolver: Resolver) -> None:
     for scope in _producers(resolver):
         facts = resolver.summaries[scope.path].functions[scope.function]
         for call in facts.calls:
-            if _last(call) in _PUTTING and call.args:
+            if last_name(call.func) in _PUTTING and call.args:
                 around = facts.loops_around(call.context)
                 if around and facts.loops[around[0]].kind != "comprehension":
                     loops.setdefault((scope, around[0]), LoopHeat(Heat.STEP, "data", Confidence.MEDIUM))
@@ -35,7 +36,7 @@ def _producers(resolver: Resolver) -> Iterator[Scope]:
         if facts.name == "run" and facts.in_class and _is_thread(scope, facts, resolver):
             yield scope
         for call in facts.calls:
-            if call.keywords and _last(call) in _STARTERS:
+            if call.keywords and last_name(call.func) in _STARTERS:
                 for key, value in call.keywords:
                     if key == "target":
                         refs = resolver.refs(value, scope)
@@ -45,10 +46,3 @@ def _producers(resolver: Resolver) -> Iterator[Scope]:
 def _is_thread(scope: Scope, facts: FunctionFacts, resolver: Resolver) -> bool:
     bases = resolver.summaries[scope.path].classes[facts.in_class].bases
     return any(str(base).rpartition(".")[2] in _STARTERS for base in bases)
-
-
-def _last(call: CallFacts) -> str:
-    func = call.func
-    if isinstance(func, str):
-        return func.rpartition(".")[2]
-    return str(func[2]) if isinstance(func, tuple) and func[0] == "attr" else ""

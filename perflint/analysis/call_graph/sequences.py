@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.overriding import methods_of
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import INSTANCE, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
 from perflint.torch_model import wrappers
 from perflint.torch_model.step_frameworks import CONTAINERS_OF_CALLED

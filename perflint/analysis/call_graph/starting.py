@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perflint.analysis.call_graph.references import References
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.module_names import ModuleTable
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, Summary
 
 #: Start methods that import everything again in each worker.

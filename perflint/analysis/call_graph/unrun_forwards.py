@@ -9,11 +9,11 @@ from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.fitting import has_all, may_take
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Value
 
 #: What containers of torch hand to the `forward` of what is in them, and what whoever looks at a model would.

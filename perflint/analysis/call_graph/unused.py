@@ -15,9 +15,10 @@ from functools import cached_property
 from perflint.analysis.call_graph.definitions import MAIN, Definitions, Node, definitions_of, finds_methods, node_of
 from perflint.analysis.call_graph.inside import is_inside, is_set_up
 from perflint.analysis.call_graph.references import References
-from perflint.analysis.evidence import STARTING_CALLS, last_name, starts_training
+from perflint.analysis.evidence import STARTING_CALLS, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts
 from perflint.torch_model.calling_bases import CALLED_BY_BASE
 from perflint.torch_model.packages import is_installed

@@ -15,11 +15,12 @@ from perflint.analysis.device_queue.regions import Event, Region, regions_of
 from perflint.analysis.device_queue.transfer import FULL, NEVER, NOTHING, WORK, Transfer, launching, waiting
 from perflint.analysis.effects.own import of_call
 from perflint.analysis.effects.summary import Effect
-from perflint.analysis.evidence import last_name, runs_a_model
+from perflint.analysis.evidence import runs_a_model
 from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.values import SUPPRESSES
 from perflint.finding import Heat, Hop
+from perflint.ir.callees import last_name
 from perflint.ir.own_effects import COMPUTES
 from perflint.ir.summary import CallFacts, FunctionFacts
 from perflint.torch_model import tensors

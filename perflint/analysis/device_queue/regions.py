@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from perflint.analysis.evidence import last_name
+from perflint.ir.callees import last_name
 from perflint.ir.own_effects import COMPUTES, READERS, READS
 from perflint.ir.rarity import ACCUMULATION
 from perflint.ir.summary import EffectFacts, FunctionFacts, Value

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from perflint.analysis.effects.summary import Effect, Kept
-from perflint.analysis.evidence import is_backward, is_optimizer_step, last_name
+from perflint.analysis.evidence import is_backward, is_optimizer_step
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, INSTANCE, MODULE_REF, Ref, Scope
 from perflint.ir import own_effects
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.torch_model import effects as library
 

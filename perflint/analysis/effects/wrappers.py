@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from perflint.analysis.effects.summary import Effect, Effects
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Heat
+from perflint.ir.callees import last_name
 from perflint.ir.own_effects import KEEPS
 from perflint.ir.summary import FunctionFacts, Value
 from perflint.torch_model import modules

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.lattice import NO, TOP, Possible
 from perflint.analysis.feasibility.options import Options, is_configuration
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.computed import written
 from perflint.ir.summary import MODULE, FunctionFacts, Value
 from perflint.torch_model.packages import SET, UNTOLD

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.control_flow import Inherited
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.options import Options
 from perflint.analysis.feasibility.parameters import own_parameters
 from perflint.analysis.feasibility.unread import Unread
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, SPREAD, CallFacts, ClassFacts, FunctionFacts, Value
 
 #: Past so many calls that make objects of a class, one of them is taken to be open.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.commands import Commands, given
 from perflint.analysis.names.refs import CLASS, EXTERNAL, EXTERNAL_INSTANCE, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.computed import written
 from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
 

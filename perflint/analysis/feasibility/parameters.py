@@ -10,13 +10,13 @@ from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.callbacks import AUTOGRAD
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.handing import place_of_rest
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.called_parts import CalledParts
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.decorated import hands_on
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name
 from perflint.ir.dull import MAYBE_DULL, PLAIN_METHODS
 from perflint.ir.summary import ENTRIES, MODULE, SPREAD, CallFacts, FunctionFacts, Param, Value
 

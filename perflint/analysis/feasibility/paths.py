@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.callbacks import FunctionRoot
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.only_evaluated import OnlyEvaluated
 from perflint.analysis.feasibility.worlds import World
 from perflint.analysis.frequency.grad_switches import grad_switch
@@ -15,6 +14,7 @@ from perflint.analysis.frequency.heat import HeatMap
 from perflint.analysis.frequency.routes import decisive_loop, display_name, hot_loop_around
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence, Heat, Hop
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts
 
 #: The calls of a way, that of the last function first.

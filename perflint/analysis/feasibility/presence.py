@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.lattice import BOOL, NO, Possible
 from perflint.analysis.feasibility.options import Options
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import ClassFacts, Value
 from perflint.torch_model import registries
 

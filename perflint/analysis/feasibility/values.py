@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from perflint.analysis.call_graph.call_graph import CallGraph
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.attribute_values import begun, receiver_of, values_of
 from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constant_functions import ConstantFunctions
@@ -62,6 +61,7 @@ from perflint.analysis.names.refs import (
     Scope,
 )
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.computed import written
 from perflint.ir.summary import MODULE, FunctionFacts, Param, Value
 from perflint.torch_model import environment, hardware

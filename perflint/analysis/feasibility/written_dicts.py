@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.parameters import Passing
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import ENTRIES, MODULE, Value
 
 #: What makes a dict, or an object of attributes, of its keywords.

@@ -6,8 +6,8 @@ Nobody calls what its own programs do not call. A package by itself, as one lies
 from __future__ import annotations
 
 from perflint.analysis.call_graph.definitions import is_main_guard
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, Summary
 from perflint.torch_model.packages import holds_installed
 

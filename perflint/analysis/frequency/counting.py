@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Scope, given
 from perflint.analysis.names.resolver import Resolver
+from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
 
 _RANGES = frozenset({"range", "trange", "arange", "count"})

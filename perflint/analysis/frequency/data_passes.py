@@ -11,7 +11,7 @@ from functools import cached_property
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.generators import Feeding
-from perflint.analysis.evidence import is_literal, last_name
+from perflint.analysis.evidence import is_literal
 from perflint.analysis.frequency.counting import counts
 from perflint.analysis.frequency.sources import behind, last_of_call, parts_of
 from perflint.analysis.frequency.varied_inputs import VariedInputs, counts_pieces
@@ -20,6 +20,7 @@ from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import iterated
 from perflint.analysis.naming.data import GIVES_FRAMES, READS_SAMPLE
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.torch_model.names import canonical
 

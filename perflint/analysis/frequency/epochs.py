@@ -7,10 +7,11 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name, makes_trained
+from perflint.analysis.evidence import makes_trained
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
+from perflint.ir.callees import last_name
 from perflint.ir.summary import FunctionFacts, Value
 from perflint.torch_model import modules
 

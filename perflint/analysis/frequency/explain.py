@@ -12,6 +12,7 @@ from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts
 from perflint.torch_model.hooks import Hook, Role
 
@@ -225,7 +226,5 @@ def _cooling(program: Program, edge: Edge) -> str:
 def _calls_by_name(program: Program, name: str) -> Iterator[tuple[Scope, CallFacts]]:
     for caller, calls in program.graph.unresolved.items():
         for call in calls:
-            func = call.func
-            attribute = func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-            if (func.rpartition(".")[2] if isinstance(func, str) else attribute) == name:
+            if last_name(call.func) == name:
                 yield caller, call

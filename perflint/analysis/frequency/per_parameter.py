@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Heat
+from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.program import Program
 from perflint.finding import Heat
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, CallFacts
 
 _MOST_NAMES = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.analysis.evidence import last_name
+from perflint.ir.callees import last_name
 from perflint.ir.summary import FunctionFacts, Value
 from perflint.torch_model.tensors import FOLDABLE_CONSTRUCTORS, LIKE_CONSTRUCTORS, RANDOM_CONSTRUCTORS
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import RUNNERS, is_literal, last_name
+from perflint.analysis.evidence import RUNNERS, is_literal
 from perflint.analysis.frequency.data_passes import DataPasses
 from perflint.analysis.frequency.epochs import LoopHeat, Loops
 from perflint.analysis.frequency.left_batches import shows_a_batch
@@ -20,6 +20,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.naming.models import MODEL
 from perflint.finding import Confidence, Heat
+from perflint.ir.callees import last_name
 from perflint.ir.rarity import FIRST, PERIODIC, RARE
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.torch_model.modules import makes_module

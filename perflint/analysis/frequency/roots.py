@@ -33,7 +33,6 @@ from perflint.analysis.evidence import (
     is_optimizer_step,
     is_range,
     is_whole_run,
-    last_name,
 )
 from perflint.analysis.frequency.batch_sources import BatchSources
 from perflint.analysis.frequency.callers_of import CallersOf
@@ -49,6 +48,7 @@ from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import opens_stream
 from perflint.finding import Confidence, Heat
 from perflint.ir import guards
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.torch_model import frameworks
 from perflint.torch_model.hooks import Hook

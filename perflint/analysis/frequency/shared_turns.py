@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import EXTERNAL, FUNCTION, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.naming.loops import PROCESSES
+from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
 from perflint.torch_model.distributed import COUNTS_PROCESSES
 

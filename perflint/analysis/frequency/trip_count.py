@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.bound_parameters import default_of
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.ir.summary import LoopFacts, Value

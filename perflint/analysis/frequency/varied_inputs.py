@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.frequency.counting import counts
 from perflint.analysis.frequency.sources import behind, last_of_call, parts_of
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.naming.data import OPTION
 from perflint.analysis.naming.models import MODEL
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
 from perflint.torch_model.modules import makes_module
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from perflint.analysis.evidence import is_backward, last_name
+from perflint.analysis.evidence import is_backward
 from perflint.analysis.frequency.grad_switches import grad_switch
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts
 from perflint.torch_model.names import canonical
 

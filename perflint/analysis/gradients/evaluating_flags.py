@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name
 from perflint.analysis.feasibility.at_nodes import conditions_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.frozen import is_frozen
@@ -16,6 +15,7 @@ from perflint.analysis.gradients.model_calls import may_differentiate
 from perflint.analysis.gradients.results import switches_itself
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Heat, Hop
+from perflint.ir.callees import last_name
 
 _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 #: What says that a function, or who calls it, sees to gradients.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import arguments_by_name
 from perflint.analysis.gradients.model_calls import name_of_whole
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.summary import CallFacts
 
 #: What asks for a graph: whoever calls this has seen to gradients.

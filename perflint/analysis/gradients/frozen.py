@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.model_calls import name_of_whole
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.models import ALL_PARAMETERS, FREEZERS, PARTS
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name, is_constant, keyword
 from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk

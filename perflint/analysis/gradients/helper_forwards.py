@@ -7,13 +7,13 @@ import builtins
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
 from perflint.analysis.invariants.in_loops import is_fixed, is_touched, objects_in
 from perflint.analysis.names.refs import FUNCTION, Ref, Scope
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Hop
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts
 
 _DEEP = 6

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.sources import parts_of
 from perflint.analysis.gradients.parameter_counts import of_layer
 from perflint.analysis.gradients.results import may_hold_parameters
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.values.kind import Kind, Tag
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.summary import Value
 from perflint.torch_model import tensors
 from perflint.torch_model.names import last

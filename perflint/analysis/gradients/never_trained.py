@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.elsewhere import class_of
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.frozen import is_switched
 from perflint.analysis.gradients.graph_of_loss import goes_through, graph_behind
@@ -15,6 +14,7 @@ from perflint.analysis.gradients.module_sizes import NETWORKS, holds_weights
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import keyword
 from perflint.syntax.walk import walk
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import CLASS, EXTERNAL_INSTANCE, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.naming.models import LAYER_WITH_PARAMETERS
+from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
 from perflint.torch_model import tensors
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.names.refs import Scope
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts
 from perflint.torch_model import distributed
 from perflint.torch_model.names import canonical

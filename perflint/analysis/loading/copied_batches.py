@@ -6,7 +6,6 @@ import ast
 
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.ways_in import ways_in
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.glanced import is_glanced_at
 from perflint.analysis.loading.loaders import purpose
@@ -15,6 +14,7 @@ from perflint.analysis.loading.passes import Run, batch_names, called_in, calls_
 from perflint.analysis.loading.reaching import is_of_batch, moves_indices
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.data import MOVES
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.ir.summary import CallFacts, FunctionFacts
 

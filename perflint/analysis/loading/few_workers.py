@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.few_items import may_have_few_items
 from perflint.analysis.loading.inference_passes import is_inference_pass
@@ -13,6 +12,7 @@ from perflint.analysis.loading.passes import runs, use
 from perflint.analysis.loading.sample_cost import samples_run
 from perflint.analysis.names.refs import EXTERNAL, Scope
 from perflint.analysis.naming.data import COSTLY
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.summary import CallFacts
 from perflint.torch_model import sample_work
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.call_graph.ways_in import ways_in
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.copied_batches import moves_batches
 from perflint.analysis.loading.passes import Run, batch_names, calls_in
 from perflint.analysis.loading.reaching import is_of_batch
 from perflint.analysis.names.refs import Scope
+from perflint.ir.callees import last_name as last_of
 
 
 def is_inference_pass(call: ast.Call, loops: list[Run], ctx: FileFacts) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.elsewhere import definition_of
-from perflint.analysis.evidence import last_name
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.loading.passes import Run, called_in
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.transfers.own_memory import made_anew
+from perflint.ir.callees import last_name
 from perflint.ir.calls import callee_name
 from perflint.ir.summary import MODULE
 

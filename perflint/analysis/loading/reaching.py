@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from perflint.analysis.elsewhere import definition_of
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.torch_model import tensors

@@ -14,6 +14,7 @@ from typing import Protocol
 from perflint.analysis.names.imports import Imports
 from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Refs, Scope, few
 from perflint.analysis.names.written import Written
+from perflint.ir.callees import last_name
 from perflint.ir.summary import FunctionFacts, Summary, Value
 from perflint.torch_model.packages import SET
 
@@ -103,7 +104,7 @@ class NamedClasses:
 
 def _looks_up(facts: FunctionFacts) -> bool:
     """Whether a function returns what it looks up by a computed name in a module that it imports by one."""
-    if not facts.params or not any(_last(call.func) in _IMPORTING for call in facts.calls):
+    if not facts.params or not any(last_name(call.func) in _IMPORTING for call in facts.calls):
         return False
     waiting, seen = list(facts.returns), set[Value]()
     while waiting:
@@ -127,13 +128,7 @@ def _paths_of(value: Value) -> Iterator[tuple[str, ...]]:
         yield (value.rpartition(".")[2],)
     elif form in ("item", "attr") and type(value[2]) is str:
         yield (value[2],)
-    elif form == "call" and _last(value[1]) in _READING and value[2]:
+    elif form == "call" and last_name(value[1]) in _READING and value[2]:
         key = value[2][0]
         if type(key) is tuple and key[:2] == ("const", "str") and key[2]:
             yield tuple(key[2].split("."))
-
-
-def _last(func: Value) -> str:
-    if type(func) is str:
-        return func.rpartition(".")[2]
-    return func[2] if type(func) is tuple and func[0] == "attr" else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import NamedTuple
 
+from perflint.ir.callees import last_name
 from perflint.ir.summary import MODULE, Summary, Value, record
 from perflint.torch_model import loaders, wrappers
 from perflint.torch_model.names import canonical
@@ -94,29 +95,23 @@ def wraps(value: Value, name: str) -> bool:
         call, place = value[1], value[2]
         if not (isinstance(call, tuple) and call[0] == "call" and isinstance(place, int)):
             return False
-        if _last(call[1]) in wrappers.PREPARE_METHODS:
+        if last_name(call[1]) in wrappers.PREPARE_METHODS:
             return place < len(call[2]) and wraps(call[2][place], name)
         given = handed_back(_BY_END.get(".".join(_ends(call[1])), ""), call)
         return place < len(given) and wraps(given[place], name)
     if value[0] != "call":
         return False
     func = value[1]
-    if _last(func) in _CHAINED:
+    if last_name(func) in _CHAINED:
         base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
         if base and wraps(base, name):
             return True
-    return _last(func) in _WRAPPING and any(wraps(item, name) for item in value[2][:2])
+    return last_name(func) in _WRAPPING and any(wraps(item, name) for item in value[2][:2])
 
 
 def _ends(func: Value) -> list[str]:
     """The last two names of a dotted one."""
     return func.split(".")[-2:] if isinstance(func, str) else []
-
-
-def _last(func: Value) -> str:
-    if isinstance(func, str):
-        return func.rpartition(".")[2]
-    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
 
 
 def instance_of(ref: Ref) -> Ref:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope, given
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 from perflint.torch_model import frameworks, loaders
 
@@ -60,7 +61,7 @@ def sources_of_batches(facts: FunctionFacts) -> frozenset[str]:
 def iterated(value: Value) -> str:
     """The name that a loop goes over, through `enumerate` and progress bars; "" where it goes over something else."""
     while isinstance(value, tuple) and value[0] == "call":
-        place, passed = _WRAPPER_POSITION.get(_last(value[1])), given(value)
+        place, passed = _WRAPPER_POSITION.get(last_name(value[1])), given(value)
         if place is None or len(passed) <= place:
             return ""
         value = passed[place]
@@ -70,7 +71,9 @@ def iterated(value: Value) -> str:
 def _is_fed(index: int, calls: list[tuple[CallFacts, bool]], facts: FunctionFacts, named: set[str]) -> bool:
     """`calls` of a loop, each with whether it stands in no loop inside of that."""
     turns = _turns(facts.loops[index].targets, facts.loops[index].iterable)
-    if any(_last(value[1]) == "unsqueeze" for name in turns for value in facts.binds.get(name, ()) if _is_call(value)):
+    if any(
+        last_name(value[1]) == "unsqueeze" for name in turns for value in facts.binds.get(name, ()) if _is_call(value)
+    ):
         return False
     parts = _parts(turns, facts)
     moves = runs = trains = False
@@ -80,11 +83,11 @@ def _is_fed(index: int, calls: list[tuple[CallFacts, bool]], facts: FunctionFact
         if name in turns or (first in turns and last in _OF_PARTS):
             return False
         given = [*call.args, *(value for _, value in call.keywords)]
-        if is_own and _last(call.func) in _MOVES and not parts.isdisjoint(_taken_from(call.func)):
+        if is_own and last_name(call.func) in _MOVES and not parts.isdisjoint(_taken_from(call.func)):
             moves = True
         elif _is_model(name, named) and any(not parts.isdisjoint(_taken_from(value)) for value in given):
             runs = True
-        trains = trains or (is_own and _last(call.func) == "backward")
+        trains = trains or (is_own and last_name(call.func) == "backward")
     return runs and (moves or trains)
 
 
@@ -126,7 +129,7 @@ def _taken_from(value: Value, depth: int = _DEEPEST) -> Iterator[str]:
             # A method of it, or something that only holds it: `dict(batch)`.
             rest = (value[1],) if "." in str(value[1]) or isinstance(value[1], tuple) else ()
             rest = value[2] if value[1] in _HOLDING else rest
-            if _last(value[1]) == "unsqueeze" and value[2][:1] == (_FIRST,):
+            if last_name(value[1]) == "unsqueeze" and value[2][:1] == (_FIRST,):
                 rest = ()  # a batch is made of it: it is one sample
         elif form in ("item", "attr"):
             rest = (value[1],)
@@ -144,23 +147,17 @@ def _is_call(value: Value) -> bool:
     return isinstance(value, tuple) and value[0] == "call"
 
 
-def _last(func: Value) -> str:
-    if isinstance(func, str):
-        return func.rpartition(".")[2]
-    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
-
-
 def optimizers_of(facts: FunctionFacts) -> frozenset[str]:
     """What a function has take steps as only an optimizer does: it sets gradients to zero too, or is all that takes a
     step, without being told anything, where the function walks back a loss.
     """
-    stepping = [call for call in facts.calls if _last(call.func) == "step" and isinstance(call.func, str)]
+    stepping = [call for call in facts.calls if last_name(call.func) == "step" and isinstance(call.func, str)]
     if not stepping:
         return frozenset()
     called = {call.func for call in facts.calls if isinstance(call.func, str)}
     bare = {call.func[:-5] for call in stepping if not call.args and not call.keywords and "." in call.func}
     found = {name for name in bare if f"{name}.zero_grad" in called}
-    walks_back = any(_last(call.func) in ("backward", "manual_backward") for call in facts.calls)
+    walks_back = any(last_name(call.func) in ("backward", "manual_backward") for call in facts.calls)
     if not found and len(stepping) == len(bare) == 1 and walks_back:
         return frozenset(name for name in bare if f"{name}.get_last_lr" not in called)
     return frozenset(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.few_turns import turns_few_times
 from perflint.analysis.gradients.model_calls import is_model_call
@@ -12,6 +11,7 @@ from perflint.analysis.naming.phases import GENERATES, MAKES_SAMPLES, SERVER
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.waits.host_work import in_forward
 from perflint.finding import Heat
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk

@@ -6,10 +6,10 @@ import ast
 from typing import NamedTuple
 
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.summary import FunctionFacts
 from perflint.torch_model.effects import Effect
 

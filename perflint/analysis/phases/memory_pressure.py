@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.models import RUNS_MODEL
 from perflint.analysis.naming.phases import GIVES_UP, RETRIES, SAVES_MEMORY, WEIGHED
 from perflint.analysis.phases.loop_purpose import names_in
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name, is_constant
 from perflint.ir.notation import last_name
 from perflint.ir.summary import FunctionFacts

@@ -8,10 +8,10 @@ import ast
 from collections import Counter
 
 from perflint.analysis.call_graph.edges import Edge
-from perflint.analysis.evidence import last_name
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.loops import FEW_STEPS
 from perflint.analysis.naming.phases import STEPS_OTHERWISE
+from perflint.ir.callees import last_name
 from perflint.ir.summary import CallFacts, FunctionFacts
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Scope
 from perflint.analysis.values.kind import Tag
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.torch_model import modules
 from perflint.torch_model.names import last

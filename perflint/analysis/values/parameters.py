@@ -41,8 +41,9 @@ from perflint.analysis.values.scattering import is_scattering, moves_itself, sca
 from perflint.analysis.values.shown_calls import is_last_resort, is_shown
 from perflint.analysis.values.tensor_uses import TensorUses
 from perflint.analysis.values.used_as import UsedAs
-from perflint.analysis.values.written_calls import WrittenCalls, called_name
+from perflint.analysis.values.written_calls import WrittenCalls
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name as last_of
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.torch_model import frameworks
@@ -410,7 +411,7 @@ class Parameters:
         for value in [*facts.args, *[value for _, value in facts.keywords]]:
             if type(value) is str and (value == function.name or value.endswith(f".{function.name}")):
                 return False
-        return called_name(facts.func) == function.name or edge.confidence is Confidence.HIGH
+        return last_of(facts.func) == function.name or edge.confidence is Confidence.HIGH
 
     def argument(self, edge: Edge, function: FunctionNode, name: str, frame: Frame | None = None) -> Kind | None:
         """What a call passes for a parameter of a function of this file, in one call of its own function where a frame

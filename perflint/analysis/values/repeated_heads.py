@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
+from perflint.ir.callees import last_name
 from perflint.ir.calls import argument, callee_name, is_constant
 from perflint.torch_model.names import last
 
@@ -56,5 +57,4 @@ def _method(value: object) -> str:
     """The method that gives a returned value, as a summary has it."""
     if not isinstance(value, tuple) or value[0] != "call":
         return ""
-    func = value[1]
-    return func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
+    return last_name(value[1])

@@ -10,8 +10,8 @@ from perflint.analysis.values.evaluating import Evaluating
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Kind
 from perflint.analysis.values.spread_arguments import written_out
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.notation import last_name
-from perflint.ir.summary import Value
 from perflint.syntax.tree import start_of
 
 
@@ -27,7 +27,7 @@ class WrittenCalls:
         facts = (
             self._inference.program.summaries[self._inference.path].functions[edge.caller.function].calls[edge.index]
         )
-        return self._at(facts.line, facts.column, called_name(facts.func))
+        return self._at(facts.line, facts.column, last_of(facts.func))
 
     def argument(self, call: ast.Call, name: str, place: int) -> ast.expr | None:
         """What a call passes by a name or at a place; a starred expression where that hides it."""
@@ -68,13 +68,6 @@ class WrittenCalls:
             tops = [top for top in tree.module.body if start_of(top)[0] <= line <= (top.end_lineno or line)]
             found = [call for top in tops for call in _calls_at(line, column, tree.walk(top))]
         return next((call for call in found if last_name(call.func) == name), None)
-
-
-def called_name(func: Value) -> str:
-    """The last name of a callee in the notation of summaries."""
-    if isinstance(func, str):
-        return func.rpartition(".")[2]
-    return func[2] if isinstance(func, tuple) and func[0] == "attr" else ""
 
 
 def _calls_at(line: int, column: int, nodes: list[ast.AST]) -> list[ast.Call]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.analysis.evidence import last_name as last_of
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.values.kind import Kind, Tag
+from perflint.ir.callees import last_name as last_of
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 from perflint.torch_model import distributed

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from perflint.analysis.evidence import last_name
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.values import HOLDS_LENGTHS
@@ -19,6 +18,7 @@ from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.losses import is_loss
 from perflint.analysis.waits.reads import certainty_on_device, is_unknown_in_step
 from perflint.finding import Confidence
+from perflint.ir.callees import last_name
 from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk
 
