@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
+from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule, arguments_of
 from perflint.api.compiled import is_compile_call
-
-_NO = ("const", "bool", False)
 
 
 class CompileInHotPath(Rule):
@@ -100,7 +98,7 @@ def _before_the_loop(node: ast.Call, ctx: Context) -> Fix | None:
 def _outermost(node: ast.Call, ctx: Context) -> ast.stmt | None:
     """The outermost loop of the function in which everything the call is given stays the same."""
     found: ast.stmt | None = None
-    given = [*node.args, *(item.value for item in node.keywords)]
+    given = arguments_of(node)
     for loop in ctx.loops(node):
         if not all(ctx.inference.flow.is_invariant(item, loop) for item in given):
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, trackers, walk
+from perflint.api import Calls, Context, Finding, Heat, Impact, Rule, Tier, arguments_of, trackers, walk
 from perflint.api.loops import names_in
 from perflint.api.waits import certainty_on_device, device_read, is_exceptional, is_tracker, region_of, works_on_host
 
@@ -85,7 +85,7 @@ class LogEveryMicrobatch(Rule):
 
 def _reads(call: ast.Call, ctx: Context) -> bool:
     """Whether a call is given a tensor of the device, or what is fetched from one for it."""
-    given = [*call.args, *(item.value for item in call.keywords)]
+    given = arguments_of(call)
     return any(
         (isinstance(part, ast.Attribute) and part.attr in _READ)
         or device_read(part, ctx) is not None

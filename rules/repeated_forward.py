@@ -7,10 +7,9 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, callee_name
+from perflint.api import Confidence, Context, Finding, Functions, Impact, Rule, arguments_of, callee_name
 from perflint.api.gradients import (
     Behind,
-    arguments,
     forward_behind,
     is_forward,
     is_given_counts,
@@ -162,7 +161,7 @@ def _repeated(calls: list[ast.Call], words: list[str]) -> list[ast.Call]:
 
 def _shape(call: ast.Call, ctx: Context) -> str:
     """What is the same of two calls that mean the same, whatever the names stand for that they are given."""
-    parts = ["" if isinstance(item, ast.Name) else ctx.text(item) for item in arguments(call)]
+    parts = ["" if isinstance(item, ast.Name) else ctx.text(item) for item in arguments_of(call)]
     return f"{ctx.text(call.func)}({', '.join(parts)})"
 
 
@@ -174,8 +173,8 @@ def _is_same(first: ast.Call, second: ast.Call, behind: Behind | None, function:
         return False
     if not comes_before(first, second, ctx) or managers_around(first, ctx) != managers_around(second, ctx):
         return False
-    pairs = zip([first.func, *arguments(first)], [second.func, *arguments(second)])
+    pairs = zip([first.func, *arguments_of(first)], [second.func, *arguments_of(second)])
     if not all(means_the_same(one, other, ctx, _DEEP) for one, other in pairs):
         return False
-    model, given = (ctx.text(second.func), arguments(second)) if behind is None else (behind.func, behind.arguments)
+    model, given = (ctx.text(second.func), arguments_of(second)) if behind is None else (behind.func, behind.arguments)
     return not (is_switched_between(first, second, behind, function, ctx) or is_given_counts(model, given, ctx))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Phase, Rule, argument
+from perflint.api import Calls, Confidence, Context, Finding, Heat, Impact, Phase, Rule, argument, arguments_of
 from perflint.api.layers import projection_behind, value_of
 
 _FUNCTION, _MODULE = "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss"
@@ -86,7 +86,7 @@ class VocabularyLogits(Rule):
 
 def _may_have_target(call: ast.Call) -> bool:
     """Whether a call gives two things or more, as one must that compares logits with a target."""
-    given = [*call.args, *(item.value for item in call.keywords)]
+    given = arguments_of(call)
     return len(given) > 1 or isinstance(given[0], ast.Starred)
 
 

@@ -47,10 +47,6 @@ def bound(name: ast.Name, ctx: Facts) -> tuple[tuple[Definition, ...], Facts]:
         seen.add(ctx.path)
 
 
-def _of_module(word: str, ctx: Facts) -> tuple[Definition, ...]:
-    return tuple(ctx.inference.flow.bindings(ctx.tree.module).by_key.get(word, ()))
-
-
 def _homes(target: str, ctx: Facts) -> list[tuple[Facts, str]]:
     """The file that `from module import name`, given as `module.name`, takes a name from, and the name."""
     module, _, last = target.rpartition(".")

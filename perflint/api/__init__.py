@@ -34,7 +34,7 @@ from perflint.analysis.values.origin import Provenance, is_from
 from perflint.finding import Applicability, Confidence, Edit, Finding, Fix, Heat, Hop, Impact, Span
 from perflint.ir import guards
 from perflint.ir.callees import last_name as last_of
-from perflint.ir.calls import argument, callee_name, has_unpacking, is_constant, keyword, of_tensor
+from perflint.ir.calls import argument, arguments_of, callee_name, has_unpacking, is_constant, keyword, of_tensor
 from perflint.ir.control_flow import Condition, ControlFlow, Inherited
 from perflint.ir.notation import is_text, last_name
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, LoopFacts
@@ -134,6 +134,7 @@ __all__ = [
     "Transfer",
     "Witness",
     "argument",
+    "arguments_of",
     "arrays",
     "attention",
     "beside_own_training",

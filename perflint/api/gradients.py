@@ -31,7 +31,6 @@ from perflint.analysis.gradients.evaluation_loops import (
     walks_back,
 )
 from perflint.analysis.gradients.forwards import (
-    arguments,
     is_forward,
     is_given_counts,
     is_method_of_values,
@@ -121,7 +120,6 @@ __all__ = [
     "Discarded",
     "Followed",
     "ItemReads",
-    "arguments",
     "asks_for_gradients",
     "becomes_text",
     "called_uncompiled",

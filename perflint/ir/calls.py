@@ -15,6 +15,11 @@ def callee_name(call: ast.Call) -> str:
     return last_name(func)
 
 
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by place and then by name."""
+    return [*call.args, *[item.value for item in call.keywords]]
+
+
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """The value of a keyword argument, None when it is not given."""
     for item in call.keywords:

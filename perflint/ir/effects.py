@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
+from perflint.ir.notation import last_name
 from perflint.ir.own_effects import own_effects, uncertain
 from perflint.syntax.walk import walk_own
 from perflint.torch_model import tensors
@@ -228,7 +229,7 @@ class _Reader:
 
     def _of_result(self, call: ast.Call) -> _Whose:
         func = call.func
-        name = _last(func)
+        name = last_name(func)
         if isinstance(func, ast.Attribute):
             if name in tensors.FRESH_METHODS or name.startswith("new_"):
                 return _Whose.OWN
@@ -285,7 +286,7 @@ class _Reader:
             yield FILLS
 
     def _of_call(self, call: ast.Call) -> Iterator[str]:
-        func, name = call.func, _last(call.func)
+        func, name = call.func, last_name(call.func)
         if isinstance(func, ast.Name) and name in _REACHING:
             yield KEEPS
         elif any(item.arg == "out" for item in call.keywords):
@@ -327,7 +328,7 @@ class _Reader:
         elif isinstance(func, ast.IfExp):
             yield from self._callees(func.body, depth - 1, met)
             yield from self._callees(func.orelse, depth - 1, met)
-        elif isinstance(func, ast.Call) and _last(func.func) == "super":
+        elif isinstance(func, ast.Call) and last_name(func.func) == "super":
             return
         elif isinstance(func, ast.Lambda):
             return
@@ -336,13 +337,13 @@ class _Reader:
 
     def _elements(self, value: ast.expr, depth: int, met: frozenset[str]) -> Iterator[str]:
         """The same of what elements are taken from."""
-        if isinstance(value, ast.Call) and _last(value.func) in _THROUGH:
+        if isinstance(value, ast.Call) and last_name(value.func) in _THROUGH:
             sources = list(value.args)
             if isinstance(value.func, ast.Attribute):
                 sources.append(value.func.value)
             for source in sources:
                 yield from self._elements(source, depth - 1, met) if depth > 0 else ("?",)
-        elif isinstance(value, ast.Call) and _last(value.func) == "range":
+        elif isinstance(value, ast.Call) and last_name(value.func) == "range":
             return
         else:
             yield from self._callees(value, depth, met)
@@ -350,10 +351,6 @@ class _Reader:
 
 def _is_false(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is False
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _dotted(node: ast.expr) -> str:

@@ -317,6 +317,11 @@ for _name in PUT_OFF:
     setattr(FunctionFacts, _name, _read_when_asked(_name))
 
 
+def is_among(word: str, words: str) -> bool:
+    """Whether a word is among those of a text that blanks separate, which is copied only where it may be."""
+    return word in words and f" {word} " in f" {words} "
+
+
 class ByPlace:
     """The contexts of a function by where they begin, for who asks about many places."""
 

@@ -21,8 +21,6 @@ from perflint.project.settings import CONFIGURATIONS, Settings, settings_above, 
 from perflint.syntax.beside import MODULES, NOTHING, Beside, last_parts, submodules_in
 from perflint.syntax.ignored import IgnoreFile, ignore_files_above, is_ignored, read_ignore_file
 
-PROJECT_MARKERS = (*CONFIGURATIONS, ".git")
-
 #: Folders never walked into, whatever `.gitignore` says, unless they are given by name.
 DEFAULT_EXCLUDES = frozenset(
     (

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from perflint.analysis.device_queue.functions import in_order
 from perflint.finding import Finding, Heat, Hop, Impact, Span
 from perflint.rule_api.context import Context
 
@@ -103,7 +104,7 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
             own = sorted(place.line for place in wait.places if place.path == finding.path)
             firsts = (placed.get((finding.code, line)) for line in own)
             first = next((span for span in firsts if span not in (None, finding.span)), None)
-            others = sorted((place for place in wait.places if place.path != finding.path), key=_in_order)
+            others = sorted((place for place in wait.places if place.path != finding.path), key=in_order)
             if first is not None:
                 yield replace(finding, block=first)
             else:
@@ -126,10 +127,6 @@ def settled(findings: Sequence[Finding], silenced: Iterable[Finding] = ()) -> li
         if len(left) == len(kept):
             return kept
         kept = left
-
-
-def _in_order(place: Hop) -> tuple[str, int, str]:
-    return place.path, place.line, place.text
 
 
 def _firsts_repeated(found: Collection[tuple[Finding, Behind | None]]) -> dict[tuple[str, Span | None], Span]:

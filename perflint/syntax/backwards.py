@@ -288,9 +288,6 @@ def _falls_through(body: list[ast.stmt]) -> bool:
     return True
 
 
-_GOES_THROUGH = ("list", "range", "len", "enumerate", "tuple")
-
-
 def iterated_key(node: ast.expr) -> str | None:
     """The key of what a loop runs over: `batch` in `for k in batch`, `batch.items()`, `range(len(batch))`."""
     if isinstance(node, ast.Call):

@@ -7,12 +7,17 @@ import ast
 from perflint.syntax.walk import walk
 
 
-def is_name(node: ast.expr, name: str) -> bool:
+def is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
 def mentions_name(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
+
+
+def gives(statement: ast.Assign, name: str) -> bool:
+    """Whether an assignment gives a plain name its value."""
+    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
 
 
 def one_target(statement: ast.AST | None) -> ast.expr | None:

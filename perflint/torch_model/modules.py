@@ -124,6 +124,8 @@ TENSOR_ITERATORS = words("parameters buffers")
 #: Methods that move a module: a class that has more to move than parameters and buffers overrides one of them.
 MODULE_MOVERS = words("to cuda cpu _apply")
 NAMED_TENSOR_ITERATORS = words("named_parameters named_buffers")
+#: Those of them that give parameters.
+PARAMETER_ITERATORS = words("parameters named_parameters")
 MODULE_ITERATORS = words("modules children")
 NAMED_MODULE_ITERATORS = words("named_modules named_children")
 MODULE_METHODS = words(

@@ -14,6 +14,8 @@ OF_TENSORS = words(
 JOINED = frozenset(
     f"{name}.{method}" for name in OF_TENSORS if name.endswith(".Batch") for method in ("from_data_list", "collate")
 )
+#: What makes a dict, or an object of attributes, of its keywords, by the last name.
+OF_KEYWORDS = words("dict Dict OrderedDict SimpleNamespace Namespace EasyDict edict Munch")
 #: Plain objects with the attributes that they are given.
 NAMESPACES = words("types.SimpleNamespace argparse.Namespace")
 #: Dictionaries whose keys are attributes as well.

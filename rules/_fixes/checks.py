@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Applicability, Confidence, Context, Edit, Fix
+from perflint.api import Applicability, Confidence, Context, Edit, Fix, is_text
 from perflint.api.waits import is_asked
 
 #: `torch._assert_async` takes a message since then.
@@ -24,7 +24,7 @@ def assert_on_device(node: ast.AST, ctx: Context) -> Fix | None:
         conditions = conditions and [(test, not truth) for test, truth in conditions]
     else:
         return None
-    if not conditions or len(conditions) > _MOST or not (text is None or _is_text(text)):
+    if not conditions or len(conditions) > _MOST or not (text is None or is_text(text)):
         return None
     if ctx.edit.would_lose_comment(node):
         return None
@@ -75,10 +75,6 @@ def _parts(test: ast.expr, joint: type[ast.boolop]) -> list[tuple[ast.expr, bool
             return None
         found.append((inner, not is_negated))
     return found
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_surely_tensor(test: ast.expr, ctx: Context) -> bool:

@@ -13,6 +13,7 @@ from perflint.api import (
     Fix,
     Provenance,
     Tag,
+    arguments_of,
     callee_name,
     is_from,
     keyword,
@@ -176,7 +177,7 @@ def _can_be_told(made: ast.Call, copy: Copy, ctx: Context) -> bool:
         return False
     if any(keyword(made, name) is not None for name in ("device", "pin_memory", "generator", "out")):
         return False
-    names = [part for item in _devices(copy.call) for part in walk(item) if isinstance(part, ast.Name)]
+    names = [part for item in arguments_of(copy.call) for part in walk(item) if isinstance(part, ast.Name)]
     for name in names:
         for item in ctx.inference.flow.definitions(name):
             inside = ctx.tree.function_of(item.node) is ctx.tree.function_of(copy.call)
@@ -192,12 +193,8 @@ def _only_moves(copy: Copy, statement: ast.Assign, device: str, ctx: Context) ->
     return (
         is_plain
         and not (len(copy.call.args) == 1 and device != ctx.tree.text(copy.call.args[0]))
-        and (len(_devices(copy.call)) <= 1)
+        and (len(arguments_of(copy.call)) <= 1)
     )
-
-
-def _devices(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(item.value for item in call.keywords)]
 
 
 def _is_like(made: ast.Call, ctx: Context) -> bool:

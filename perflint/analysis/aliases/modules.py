@@ -6,7 +6,8 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
+from perflint.syntax.named import is_name
 from perflint.syntax.walk import walk
 
 _LOADING = ("load_state_dict", "_load_from_state_dict")
@@ -31,7 +32,7 @@ def _is_built_around(module: ast.expr, inner: ast.expr, ctx: FileFacts) -> bool:
     return any(
         isinstance(made, ast.Call)
         and callee_name(made) != "deepcopy"
-        and any(ctx.text(item) in ways for item in (*made.args, *(given.value for given in made.keywords)))
+        and any(ctx.text(item) in ways for item in arguments_of(made))
         for made in ctx.inference.origins(module)
     )
 
@@ -75,7 +76,7 @@ def takes_in_others(source: ast.expr, ctx: FileFacts) -> bool:
         return False
     region = ctx.tree.function_of(source) or ctx.tree.module
     for part in walk(region):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and _is(part.func.value, source.id):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and is_name(part.func.value, source.id):
             if part.func.attr in ("update", "setdefault"):
                 return True
         if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and part.value is not None:
@@ -91,7 +92,7 @@ def is_only_looped_over(source: ast.expr, ctx: FileFacts) -> bool:
     if not isinstance(source, ast.Name):
         return True
     region = ctx.tree.function_of(source) or ctx.tree.module
-    return all(_only_reads(part, ctx) for part in walk(region) if _is(part, source.id))
+    return all(_only_reads(part, ctx) for part in walk(region) if is_name(part, source.id))
 
 
 def _only_reads(use: ast.AST, ctx: FileFacts) -> bool:
@@ -117,12 +118,8 @@ def _is_within(left: str, right: str) -> bool:
     return left != right and (right.startswith((f"{left}.", f"{left}[")) or left.startswith((f"{right}.", f"{right}[")))
 
 
-def _is(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def _is_entry(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Subscript) and _is(node.value, name)
+    return isinstance(node, ast.Subscript) and is_name(node.value, name)
 
 
 def _is_popped(node: ast.AST, name: str) -> bool:
@@ -130,5 +127,5 @@ def _is_popped(node: ast.AST, name: str) -> bool:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("pop", "get")
-        and _is(node.func.value, name)
+        and is_name(node.func.value, name)
     )

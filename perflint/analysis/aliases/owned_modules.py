@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.syntax.walk import walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -140,7 +140,7 @@ def _is_made(value: ast.expr, ctx: FileFacts, depth: int) -> bool:
         return False
     if ctx.is_call_of(value, "copy.deepcopy"):
         return len(value.args) == 1 and isinstance(value.args[0], ast.Name) and is_owned(value.args[0], ctx)
-    given = [*value.args, *(item.value for item in value.keywords)]
+    given = arguments_of(value)
     target = ctx.target(value.func) or ""
     if target in _CONTAINERS:
         return not value.keywords and all(_are_made(item, ctx, depth - 1) for item in value.args)

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Place, Tag
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.syntax.bindings import Definition
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
@@ -264,7 +264,7 @@ class Memory:
         elif name in _SAME_FUNCTIONS and len(call.args) == 1 and not call.keywords:
             yield from self._parts(call.args[0], path)
         elif self._through or name in _PASSING or name in _HANDING or self.ctx.target(func) in _VIEWING:
-            given_all = [*call.args, *(item.value for item in call.keywords)]
+            given_all = arguments_of(call)
             for given in [*given_all, func.value] if isinstance(func, ast.Attribute) else given_all:
                 yield from self._parts(given, _WHOLE)
 
@@ -386,7 +386,7 @@ def _fills(part: ast.AST) -> Iterator[tuple[str, _Fill]]:
     elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in FILLING:
         name, path = _base(part.func.value)
         if name is not None:
-            for given in (*part.args, *(item.value for item in part.keywords)):
+            for given in arguments_of(part):
                 yield name.id, _Fill(path, given, part.lineno)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from perflint.analysis.aliases.points_to import ARRAYS, FILLING, Memory, meet
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name, keyword
+from perflint.ir.calls import arguments_of, callee_name, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
 
@@ -132,7 +132,7 @@ def _of_call(call: ast.Call, memory: Memory) -> Iterator[Write]:
     target = memory.ctx.target(func) or ""
     if in_place:
         yield Write(call, call.args[:1])
-    given = [*call.args, *(item.value for item in call.keywords)]
+    given = arguments_of(call)
     if keyword(call, "inplace") is not None:
         yield Write(call, given)
     if target.startswith("torch.") and not target.endswith("_") and not isinstance(func, ast.Call):

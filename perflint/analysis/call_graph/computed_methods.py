@@ -10,7 +10,7 @@ from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
-from perflint.ir.summary import CallFacts, FunctionFacts, Value
+from perflint.ir.summary import CallFacts, Value
 
 #: Past this many methods, a text says nothing about which of them runs.
 _MOST = 40
@@ -55,7 +55,7 @@ def _texts(value: Value, cls: Ref, resolver: Resolver) -> Iterator[str]:
         owner, _, name = value[1].rpartition(".")
         method = resolver.method(cls._replace(kind=INSTANCE), name) if owner == "self" else None
         if method is not None:
-            yield from filter(None, map(_text, _facts(Scope(method.path, method.name), resolver).returns))
+            yield from filter(None, map(_text, resolver.facts(Scope(method.path, method.name)).returns))
 
 
 def _text(value: Value) -> str:
@@ -91,7 +91,3 @@ def _methods(text: str, cls: Ref, resolver: Resolver) -> list[Scope]:
         if facts.in_class and Ref(CLASS, scope.path, facts.in_class) in around
     ]
     return found if len(found) <= _MOST else []
-
-
-def _facts(scope: Scope, resolver: Resolver) -> FunctionFacts:
-    return resolver.summaries[scope.path].functions[scope.function]

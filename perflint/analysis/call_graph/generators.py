@@ -9,7 +9,7 @@ from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope, 
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence, Heat
 from perflint.ir.callees import last_name
-from perflint.ir.summary import CallFacts, FunctionFacts, Value
+from perflint.ir.summary import CallFacts, Value
 
 #: Roles of the loops whose turns are steps over what a generator gives.
 _FED = frozenset({"train", "batches"})
@@ -64,7 +64,7 @@ class Feeding:
 
     def mark(self, source: Scope, loops: Loops, seen: set[Scope]) -> list[tuple[Scope, int]]:
         """Mark the loops in which a generator yields. Those whose sources are to be looked at are returned."""
-        facts = self._facts(source)
+        facts = self.resolver.facts(source)
         marked = []
         for value, context in facts.yields:
             if isinstance(value, tuple) and value[0] == "each" and value[1] is None:
@@ -85,7 +85,7 @@ class Feeding:
         """Mark the loops around one that yields all that another generator gives: a turn of theirs takes the next file
         of many batches, say, and is a pass, no step.
         """
-        facts = self._facts(source)
+        facts = self.resolver.facts(source)
         for outer in facts.loops_around(facts.loops[index].context):
             known = loops.get((source, outer))
             if known is not None and known.role == "batches":
@@ -120,7 +120,7 @@ class Feeding:
         if callee in self._tried:
             return
         self._tried.add(callee)
-        facts = self._facts(callee)
+        facts = self.resolver.facts(callee)
         if facts.is_generator:
             yield callee
             return
@@ -132,6 +132,3 @@ class Feeding:
         found = self.resolver.method(ref, "__iter__") if ref.kind == INSTANCE else None
         if found is not None:
             yield from self._called(Scope(found.path, found.name), depth - 1)
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self.resolver.summaries[scope.path].functions[scope.function]

@@ -8,7 +8,7 @@ from perflint.analysis.names.declared import is_abstract
 from perflint.analysis.names.refs import CLASS, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
-from perflint.ir.summary import FunctionFacts, Value, record
+from perflint.ir.summary import Value, record
 
 
 class Overriding:
@@ -49,7 +49,7 @@ class Overriding:
             name = target.function.rpartition(".")[2]
             if name != method:
                 base = func  # `self.model(batch)` runs the forward of what the attribute holds
-            cls = self._facts(target).in_class
+            cls = self._resolver.facts(target).in_class
             children = self._children_with(Ref(CLASS, target.path, cls), name) if cls else ()
             if children and declared is None:
                 declared = self._is_declared(base, scope)
@@ -133,9 +133,6 @@ class Overriding:
             for child in children
             if f"{child.name}.{facts.name}" in self._resolver.summaries[child.path].functions
         ]
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
 
 
 def methods_of(resolver: Resolver, ref: Ref, names: tuple[str, ...]) -> list[Scope]:

@@ -84,7 +84,7 @@ class PickedParts:
 
     def _hands_out(self, ref: Ref, depth: int) -> bool:
         scope = Scope(ref.path, ref.name)
-        facts = self._facts(scope)
+        facts = self._resolver.facts(scope)
         if facts.is_generator:
             yielded = [self._is_turn(value, scope, depth) for value, _ in facts.yields]
             return bool(yielded) and all(yielded)
@@ -93,21 +93,18 @@ class PickedParts:
 
     def _is_filled(self, name: str, scope: Scope, depth: int) -> bool:
         """Whether a function makes an empty list by a name and adds modules to it, and nothing else."""
-        added = [value for value in self._facts(scope).binds.get(name, ()) if value != ("seq", ())]
+        added = [value for value in self._resolver.facts(scope).binds.get(name, ()) if value != ("seq", ())]
         return bool(added) and all(_is_added(value) and self._is_turn(value[1], scope, depth) for value in added)
 
     def _is_turn(self, value: Value, scope: Scope, depth: int) -> bool:
         """Whether a name is bound by loops over modules alone."""
-        bound = self._facts(scope).binds.get(value, ()) if isinstance(value, str) else ()
+        bound = self._resolver.facts(scope).binds.get(value, ()) if isinstance(value, str) else ()
         return bool(bound) and all(self._is_module_of(item, scope, depth) for item in bound)
 
     def _is_module_of(self, value: Value, scope: Scope, depth: int) -> bool:
         while isinstance(value, tuple) and value[0] == "item" and isinstance(value[1], tuple) and value[1][0] == "item":
             value = value[1]
         return isinstance(value, tuple) and value[0] == "item" and self._gives_modules(value[1], scope, depth)
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
 
 
 def _is_added(value: Value) -> bool:

@@ -14,7 +14,7 @@ from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.finding import Confidence
 from perflint.ir.callees import last_name
-from perflint.ir.summary import MODULE, CallFacts, FunctionFacts, Value
+from perflint.ir.summary import MODULE, CallFacts, Value
 
 #: What containers of torch hand to the `forward` of what is in them, and what whoever looks at a model would.
 _OF_CONTAINERS = 1
@@ -56,14 +56,11 @@ class _Unrun:
         return frozenset(edges)
 
     def _class_name(self, scope: Scope) -> str:
-        return self._facts(scope).in_class.rpartition(".")[2]
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
+        return self._resolver.facts(scope).in_class.rpartition(".")[2]
 
     def _may_be_unrun(self, scope: Scope) -> bool:
         """Whether no call is known to run a forward, and none of a container does: it needs more than one argument."""
-        facts = self._facts(scope)
+        facts = self._resolver.facts(scope)
         if scope in self._graph.incoming or facts.decorators or facts.owner != facts.in_class:
             return False
         cls = self._resolver.summaries[scope.path].classes.get(facts.in_class)
@@ -90,13 +87,13 @@ class _Unrun:
 
     def _calls_of_others(self, scope: Scope, owner: Ref) -> list[Edge]:
         """The calls by which an owner runs other methods of the class of a forward; none where any call may run it."""
-        cls = Ref(CLASS, scope.path, self._facts(scope).in_class)
+        cls = Ref(CLASS, scope.path, self._resolver.facts(scope).in_class)
         inside = self._methods(owner, *self._resolver.hierarchy.below(owner))
         keeping = self._keeping(owner, self._class_name(scope))
         found = self._edges_to_others(inside, owner, cls, keeping)
         if not found or self._resolver.hierarchy.below(cls):
             return []
-        if any(_hands_on(call, keeping) for caller in inside for call in self._facts(caller).calls):
+        if any(_hands_on(call, keeping) for caller in inside for call in self._resolver.facts(caller).calls):
             return []
         near = {*inside, *self._methods(cls)}
         near |= {edge.callee for caller in inside for edge in self._graph.outgoing.get(caller, ())}
@@ -135,7 +132,7 @@ class _Unrun:
             Edge(caller, Scope(cls.path, f"{cls.name}.{name}"), call.context, call.line, Confidence.MEDIUM, index,
                  stands_in=True)
             for caller in inside
-            for index, call in enumerate(self._facts(caller).calls)
+            for index, call in enumerate(self._resolver.facts(caller).calls)
             if (name := last_name(call.func)) in names and not keeping.isdisjoint(_own_names(_receiver(call.func)))
         ]  # fmt: skip
 
@@ -182,7 +179,7 @@ class _Unrun:
 
     def _fits(self, call: CallFacts, scope: Scope) -> bool:
         """Whether a call hands over what a forward needs, and nothing that it does not take."""
-        facts = self._facts(scope)
+        facts = self._resolver.facts(scope)
         return may_take(facts, call.args, call.keywords) and has_all(facts, call.args, call.keywords)
 
 

@@ -31,8 +31,6 @@ _RUNNING = frozenset({"entry_points", "LightningCLI", "Fire"})
 _BY_TEXT = _IMPORTING | _MAKING | _RUNNING
 #: Bases that call no method of a class but those known to be theirs.
 _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
-
-
 _NOTHING: frozenset[str] = frozenset()
 
 

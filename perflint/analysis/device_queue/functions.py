@@ -64,7 +64,7 @@ class Entry(NamedTuple):
             return _FULL
         if self.emptied_by == other.emptied_by:
             return Entry(launched, self.emptied_by)
-        return Entry(launched, tuple(sorted({*self.emptied_by, *other.emptied_by}, key=_in_order)))
+        return Entry(launched, tuple(sorted({*self.emptied_by, *other.emptied_by}, key=in_order)))
 
     def after(self, code: Transfer) -> Entry | None:
         """The queue behind some code; None where it does not return."""
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
         return found
 
 
-def _in_order(place: Hop) -> tuple[str, int, str]:
+def in_order(place: Hop) -> tuple[str, int, str]:
     return place.path, place.line, place.text
 
 

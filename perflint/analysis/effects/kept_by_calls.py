@@ -6,13 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.effects.summary import Kept
+from perflint.analysis.effects.wrappers import GROWING
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
 from perflint.ir.calls import argument
 from perflint.syntax.walk import walk
-
-#: Ways to keep something of every call; an attribute that is set anew forgets the one before.
-_GROWING = frozenset("append appendleft add extend insert sum item put".split())
 
 
 def kept_by_call(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> Iterator[tuple[ast.Name, Kept]]:
@@ -25,7 +23,7 @@ def kept_by_call(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> Iterator[tup
         return
     callee = edges[0].callee
     for kept in ctx.program.effects(callee).keeps:
-        if kept.how in _GROWING and not _is_bounded(kept, ctx) and _outlives(kept.into, call, callee, loop, ctx):
+        if kept.how in GROWING and not _is_bounded(kept, ctx) and _outlives(kept.into, call, callee, loop, ctx):
             value = _argument(call, callee, kept.param, ctx)
             for name in _whole(value) if value is not None else ():
                 yield name, kept

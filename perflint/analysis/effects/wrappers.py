@@ -44,9 +44,9 @@ _MORE = (
     Effect.COPIES, Effect.READS, Effect.COMPILES, Effect.DRAWS,
 )  # fmt: skip
 #: Ways to keep something of every call; an attribute that is set anew forgets the one before.
-_GROWING = frozenset("append appendleft add extend insert sum item put".split())
+GROWING = frozenset("append appendleft add extend insert sum item put".split())
 #: Those of them that are calls.
-_ADDING = _GROWING - {"sum", "item"}
+_ADDING = GROWING - {"sum", "item"}
 
 
 def names_by_effect(program: Program) -> dict[str, frozenset[str]]:
@@ -172,13 +172,13 @@ def _keeps(facts: FunctionFacts) -> bool:
     words = facts.identifiers
     if words and not facts.may_store and _ADDING.isdisjoint(words.split()):
         return False
-    return any(fact.kind == KEEPS and fact.detail.partition(" ")[0] in _GROWING for fact in facts.does)
+    return any(fact.kind == KEEPS and fact.detail.partition(" ")[0] in GROWING for fact in facts.does)
 
 
 def _keeps_parameter(program: Program) -> Callable[[Scope], bool]:
     def keeps(scope: Scope) -> bool:
         # What its own text keeps is told without what it calls.
-        return _keeps(program.function(scope)) or any(kept.how in _GROWING for kept in program.effects(scope).keeps)
+        return _keeps(program.function(scope)) or any(kept.how in GROWING for kept in program.effects(scope).keeps)
 
     return keeps
 

@@ -12,7 +12,7 @@ from perflint.analysis.feasibility.unread import Unread
 from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.callees import last_name
-from perflint.ir.summary import MODULE, SPREAD, CallFacts, ClassFacts, FunctionFacts, Value
+from perflint.ir.summary import MODULE, SPREAD, CallFacts, ClassFacts, FunctionFacts, Value, is_among
 
 #: Past so many calls that make objects of a class, one of them is taken to be open.
 _MOST = 40
@@ -62,7 +62,7 @@ class Makings:
             if last_name(call.func) != "replace":
                 fits = all(self._takes(ref, call) for ref in self._resolver.refs(call.func, scope) if ref in family)
                 fits = fits and not self._unread.is_kept(call, scope)
-                conditions = self._facts(scope).conditions_at(call.line, call.column)
+                conditions = self._resolver.facts(scope).conditions_at(call.line, call.column)
                 made.append(Making(scope, conditions if fits else (_NEVER, *conditions)))
         if not made or len(made) > _MOST:
             return None
@@ -84,9 +84,6 @@ class Makings:
         by_place = [param for param in params if not param.name.startswith("=")]
         return len(call.args) <= len(by_place) and {param.name.lstrip("=") for param in params}.issuperset(given)
 
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
-
     def _around(self, scope: Scope) -> list[Scope]:
         """A function and those that it stands in."""
         around = [where for where, _ in self._resolver.nesting.scopes(scope) if where.function != MODULE]
@@ -101,7 +98,7 @@ class Makings:
         called = (item[1] if isinstance(item, tuple) and item[0] == "call" else item for item in facts.decorators)
         if any(last_name(item) not in _PLAIN_DECORATORS for item in called):
             return True
-        return any(_is_among(name, summary.texts) for summary in self._resolver.summaries.values())
+        return any(is_among(name, summary.texts) for summary in self._resolver.summaries.values())
 
     def _is_handed_over(self, cls: Ref, makers: set[Scope], family: list[Ref]) -> bool:
         """Whether anything mentions a class that neither makes one nor asks of what class something is."""
@@ -135,10 +132,10 @@ class Makings:
         if name not in self._identifiers.get(path, name):
             return  # of most files this tells it at once
         for qualname, facts in summary.functions.items():
-            if _is_among(name, facts.identifiers):
+            if is_among(name, facts.identifiers):
                 yield qualname
         for statement in summary.statements:
-            if not statement.imports and _is_among(name, statement.identifiers):
+            if not statement.imports and is_among(name, statement.identifiers):
                 held = [item for item in summary.classes.values() if statement.line <= item.line <= statement.end_line]
                 if not held or not all(self._is_plain_body(item, path, cls) for item in held):
                     yield MODULE
@@ -155,11 +152,6 @@ class Makings:
             return True
         name = cls.name.rpartition(".")[2]
         return any(name in text for text in facts.annotations.values())
-
-
-def _is_among(word: str, words: str) -> bool:
-    """Whether a word is among those of a text, which is copied only where it may be."""
-    return word in words and f" {word} " in f" {words} "
 
 
 def _makes_no_own(facts: FunctionFacts) -> bool:

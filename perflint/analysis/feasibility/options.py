@@ -13,6 +13,7 @@ from perflint.analysis.names.resolver import Resolver
 from perflint.ir.callees import last_name
 from perflint.ir.computed import written
 from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
+from perflint.torch_model.structures import OF_KEYWORDS
 
 #: What makes a class a record: each name that its body declares is a field, which whoever makes one may set.
 _RECORD_MAKERS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "s", "chz", "configclass"})
@@ -26,7 +27,7 @@ _ON: Value = ("const", "bool", True)
 _NONE: Value = ("const", "NoneType", None)
 _FLAGS: dict[Value, Value] = {("const", "str", "store_true"): _OFF, ("const", "str", "store_false"): _ON}
 #: What keeps its keywords as entries.
-_FILLING = frozenset({"dict", "Dict", "OrderedDict", "EasyDict", "edict", "update", "SimpleNamespace", "Namespace"})
+_FILLING = OF_KEYWORDS | {"update"}
 #: What gives back the options that an earlier run has saved.
 LOADS = frozenset(
     "pickle.load pickle.loads dill.load joblib.load torch.load json.load json.loads yaml.load yaml.safe_load".split()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
-from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value
+from perflint.ir.summary import CallFacts, ClassFacts, FunctionFacts, Value, is_among
 
 #: What finds attributes without their names.
 _OF_ITSELF = ("self.children", "self.named_children")
@@ -50,20 +50,16 @@ class Unread:
     def _found(self, name: str) -> tuple[str, ...] | None:
         found: list[str] = []
         for path, summary in self._resolver.summaries.items():
-            if _is_among(name, summary.texts):
+            if is_among(name, summary.texts):
                 return None
             if name in summary.identifiers():
                 own = [
-                    f"{path}:{item}" for item, facts in summary.functions.items() if _is_among(name, facts.identifiers)
+                    f"{path}:{item}" for item, facts in summary.functions.items() if is_among(name, facts.identifiers)
                 ]
-                if not own and _is_among(name, summary.identifiers()):
+                if not own and is_among(name, summary.identifiers()):
                     return None
                 found += own
         return tuple(found)
-
-
-def _is_among(word: str, words: str) -> bool:
-    return word in words and f" {word} " in f" {words} "
 
 
 def _within(value: Value) -> Iterator[Value]:

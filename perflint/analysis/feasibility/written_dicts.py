@@ -11,9 +11,8 @@ from perflint.analysis.names.refs import Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.callees import last_name
 from perflint.ir.summary import ENTRIES, MODULE, Value
+from perflint.torch_model.structures import OF_KEYWORDS
 
-#: What makes a dict, or an object of attributes, of its keywords.
-_MAKERS = frozenset({"dict", "Dict", "OrderedDict", "SimpleNamespace", "EasyDict", "edict", "Namespace", "Munch"})
 #: Methods that change a dict, or give others a hold of what it has.
 _CHANGING = frozenset("update setdefault pop popitem clear merge merge_from_file __setitem__ __setattr__".split())
 _FURTHEST = 3
@@ -126,7 +125,7 @@ def _given(value: Value) -> dict[str, Value] | None:
     form = value[0] if type(value) is tuple else ""
     if form == "map":
         return dict(value[1])
-    if form == "call" and last_name(value[1]) in _MAKERS:
+    if form == "call" and last_name(value[1]) in OF_KEYWORDS:
         positional = _given(value[2][0]) if len(value[2]) == 1 else None
         if value[2] and positional is None:
             return None

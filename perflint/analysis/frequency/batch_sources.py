@@ -15,7 +15,7 @@ from perflint.analysis.names.refs import BATCH, EXTERNAL_INSTANCE, INSTANCE, Ref
 from perflint.analysis.names.resolver import Resolver
 from perflint.analysis.names.used_as import iterated, sources_of_batches
 from perflint.finding import Confidence
-from perflint.ir.summary import CallFacts, FunctionFacts, LoopFacts, Value
+from perflint.ir.summary import CallFacts, LoopFacts, Value
 from perflint.torch_model import frameworks, loaders
 
 #: Position of the wrapped iterable by the wrapper's last name: `tqdm` may come from anywhere.
@@ -57,7 +57,7 @@ class BatchSources:
             return False
         known = self._fed.get(scope)
         if known is None:
-            known = self._fed[scope] = sources_of_batches(self._facts(scope))
+            known = self._fed[scope] = sources_of_batches(self._resolver.facts(scope))
         if name not in known:
             return False
         values = self._resolver.written.definitions(name, scope)
@@ -138,9 +138,6 @@ class BatchSources:
             name = self._unwrapped(begun, scope)
             return name is not None and looks_like_loader(name)
         return False
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
 
 
 def _begun(value: Value) -> Value:

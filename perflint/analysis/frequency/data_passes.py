@@ -95,7 +95,7 @@ class DataPasses:
 
     def _yields_few(self, generator: Scope) -> bool:
         """Whether a generator gives what is written out in it, or the sides of one thing."""
-        facts = self._facts(generator)
+        facts = self._resolver.facts(generator)
         loops = [facts.innermost_loop(context) for _, context in facts.yields]
         values = [value[2] for value, _ in facts.yields if isinstance(value, tuple) and value[:2] == ("each", None)]
         return all(
@@ -120,7 +120,7 @@ class DataPasses:
         name = iterated(loop.iterable)
         if not name:
             return last_of_call(loop.iterable) != "" and self._is_list(loop.iterable, scope, _DEEPEST)
-        made = self._facts(scope).binds.get(name, ()) if name == loop.iterable else ()
+        made = self._resolver.facts(scope).binds.get(name, ()) if name == loop.iterable else ()
         if any(is_literal(value) and not _is_cut_out(value[1]) for value in made):
             return True
         return self._is_list(name, scope, _DEEPEST)
@@ -130,13 +130,15 @@ class DataPasses:
             return False
         if isinstance(value, tuple) and value[0] == "call":
             made = [Scope(ref.path, ref.name) for ref in self._resolver.refs(value[1], scope) if ref.kind == FUNCTION]
-            returned = [(item, where) for where in made for item in self._facts(where).returns]
+            returned = [(item, where) for where in made for item in self._resolver.facts(where).returns]
             return bool(returned) and all(self._is_list(item, where, depth - 1) for item, where in returned)
         if not isinstance(value, str):
             return is_literal(value) and bool(value[1])
         definitions = self._resolver.written.definitions(value, scope)
         if "." not in value and any(map(_is_empty, (item for item, _ in definitions))):
-            return all(_is_empty(item) for item, _ in definitions) and not _is_filled(value, self._facts(scope))
+            return all(_is_empty(item) for item, _ in definitions) and not _is_filled(
+                value, self._resolver.facts(scope)
+            )
         return bool(definitions) and all(self._is_list(item, where, depth - 1) for item, where in definitions)
 
     def _takes_data(self, call: CallFacts, scope: Scope, facts: FunctionFacts, index: int, turning: _Turning) -> bool:
@@ -202,7 +204,7 @@ class DataPasses:
 
     def _reads_each(self, generator: Scope) -> bool:
         """Whether a generator of the project reads a sample for each thing that it yields."""
-        facts = self._facts(generator)
+        facts = self._resolver.facts(generator)
         yielding = {facts.innermost_loop(context) for _, context in facts.yields} - {None}
         reading = [call.context for call in facts.calls if last_name(call.func) in READS_SAMPLE]
         reading += [
@@ -211,9 +213,6 @@ class DataPasses:
             if edge.confidence is Confidence.HIGH and edge.callee in self._readers
         ]
         return any(not yielding.isdisjoint(facts.loops_around(context)) for context in reading)
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
 
 
 class _Turning:

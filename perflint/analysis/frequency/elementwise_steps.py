@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import CLASS, Ref
 from perflint.ir.calls import callee_name
+from perflint.ir.notation import last_name
 from perflint.syntax.walk import children, walk
 from perflint.torch_model.modules import makes_optimizer
 
@@ -37,7 +38,7 @@ def launches_of_step(loop: ast.For, ctx: FileFacts) -> int:
     cls = ctx.tree.class_of(loop)
     if cls is None or not _is_group(loop.iter, ctx) or not _is_optimizer(cls, ctx):
         return 0
-    if "foreach" in ctx.tree.text(cls) and any("foreach" in _word(part) for part in walk(cls)):
+    if "foreach" in ctx.tree.text(cls) and any("foreach" in last_name(part) for part in walk(cls)):
         return 0
     launches = sum(map(_is_launch, _always_run(loop.body)))
     body = [part for statement in loop.body for part in walk(statement)]
@@ -62,17 +63,13 @@ def _is_optimizer(cls: ast.ClassDef, ctx: FileFacts) -> bool:
     return any(base == "torch.optim.Optimizer" or makes_optimizer(base) for base in bases)
 
 
-def _word(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _is_alike(part: ast.AST) -> bool:
     """Whether a part of the body treats each parameter as the others, element by element."""
     if isinstance(part, ast.Call):
         name = callee_name(part)
         return name.removesuffix("_") in _ARITHMETIC | _MOVES or name in _BESIDES
     if isinstance(part, (ast.If, ast.IfExp)):
-        return not any(_word(inner) in _OF_SHAPES for inner in walk(part.test))
+        return not any(last_name(inner) in _OF_SHAPES for inner in walk(part.test))
     if isinstance(part, ast.BinOp):
         return not isinstance(part.op, ast.MatMult)
     return not isinstance(part, (ast.For, ast.While, ast.Break, ast.Return, ast.Await, ast.Yield))
@@ -142,7 +139,7 @@ def _always_run(block: list[ast.stmt]) -> list[ast.AST]:
 
 def _asks_for_gradient(test: ast.expr) -> bool:
     is_negative = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot)
-    return is_negative and any(_word(part) in ("grad", "requires_grad") for part in walk(test))
+    return is_negative and any(last_name(part) in ("grad", "requires_grad") for part in walk(test))
 
 
 def _is_launch(part: ast.AST) -> bool:

@@ -114,14 +114,14 @@ class _Around:
         holders: set[Scope] = set()
         waiting: list[Scope] = []
         for scope, index in inner:
-            facts = self._facts(scope)
+            facts = self.resolver.facts(scope)
             found += ((scope, outer) for outer in _outer(facts, facts.loops[index].context, guarded=guarded))
             if scope not in holders and (guarded or not _is_guarded(facts, facts.loops[index].context)):
                 holders.add(scope)
                 waiting.append(scope)
         while waiting:
             for edge in self._callers(waiting.pop()):
-                facts = self._facts(edge.caller)
+                facts = self.resolver.facts(edge.caller)
                 found += ((edge.caller, outer) for outer in _outer(facts, edge.context, guarded=guarded))
                 if edge.caller not in holders and (guarded or not _is_guarded(facts, edge.context)):
                     holders.add(edge.caller)
@@ -134,14 +134,19 @@ class _Around:
         """The loops around those given, of which a turn may be a pass, and those of experiments, of which each runs
         once: they make what they train on each turn, and have a loop of passes or one of the `counted` inside.
         """
-        starts = [(scope, self._facts(scope).loops[index].context, (scope, index) in counted) for scope, index in inner]
+        starts = [
+            (scope, self.resolver.facts(scope).loops[index].context, (scope, index) in counted)
+            for scope, index in inner
+        ]
         experiments: set[tuple[Scope, int]] = set()
         whole: set[Scope] = set()
         # Whatever else an experiment goes through, as a test at its end, is a part of it.
         self._climb(starts, experiments, whole)
         for scope in whole:
             for edge in self._callers(scope):
-                experiments.update((edge.caller, loop) for loop in self._facts(edge.caller).loops_around(edge.context))
+                experiments.update(
+                    (edge.caller, loop) for loop in self.resolver.facts(edge.caller).loops_around(edge.context)
+                )
         return self._climb(starts, experiments, whole), experiments
 
     def _climb(
@@ -153,7 +158,7 @@ class _Around:
         waiting = list(starts)
         while waiting:
             scope, context, has_passes = waiting.pop()
-            facts = self._facts(scope)
+            facts = self.resolver.facts(scope)
             making = self._making(scope)
             for loop in facts.loops_around(context):
                 if loop in making and has_passes:
@@ -175,7 +180,7 @@ class _Around:
         of one that it is given, as a client is in each round of a federated training.
         """
         if scope not in self._made:
-            facts = self._facts(scope)
+            facts = self.resolver.facts(scope)
             found = [{-1, *facts.loops_around(call.context)} for call in facts.calls if makes_trained(call)]
             makes = bool(found) and self._makes_model(scope, facts)
             self._made[scope] = set().union(*found) if makes else set()
@@ -194,9 +199,6 @@ class _Around:
 
     def _callers(self, callee: Scope) -> Iterator[Edge]:
         return (edge for edge in self.graph.incoming.get(callee, ()) if edge.confidence == Confidence.HIGH)
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self.resolver.summaries[scope.path].functions[scope.function]
 
 
 def _outer(facts: FunctionFacts, context: int, *, guarded: bool) -> Iterator[int]:

@@ -125,7 +125,7 @@ class Guarding:
         for edge in self._graph.incoming.get(scope, ()):
             if edge.index < 0 or edge.callback:
                 return otherwise  # type: ignore[no-any-return]
-            caller = self._facts(edge.caller)
+            caller = self._resolver.facts(edge.caller)
             call = caller.calls[edge.index]
             keys = [f"{call.line}:{call.column}:{at}{presence}" for at in (place, name)]
             told = [item for item in caller.tests if item[0] in keys] if caller.tests else ()
@@ -144,7 +144,7 @@ class Guarding:
     def _told(self, question: Question, scope: Scope) -> str | None:
         _, func, args, keywords, truth, otherwise = question
         functions = self._functions(self._resolver.refs(func, scope))
-        known = [item for item in functions if not is_abstract(self._facts(item))]
+        known = [item for item in functions if not is_abstract(self._resolver.facts(item))]
         if not known:
             return otherwise  # type: ignore[no-any-return]
         call = ("call", func, args, keywords)
@@ -161,7 +161,7 @@ class Guarding:
         return found
 
     def _of_function(self, function: Scope, call: Value, caller: Scope, *, truth: bool) -> str | None:
-        facts = self._facts(function)
+        facts = self._resolver.facts(function)
         if facts.tells is None or function in self._answering:
             return None
         self._answering.add(function)
@@ -169,9 +169,6 @@ class Guarding:
         found = self._answer(facts.tells[0 if truth else 1], function, given)
         self._answering.discard(function)
         return found
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self._resolver.summaries[scope.path].functions[scope.function]
 
 
 def _handed(facts: FunctionFacts, call: Value, caller: Scope) -> Given:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from perflint.ir.calls import callee_name, keyword
+from perflint.syntax.named import gives
 from perflint.syntax.walk import walk
 
 #: What changes parameters, or hands them on to what does.
@@ -72,14 +73,10 @@ def _mixes(value: ast.expr, loop: ast.For | None) -> bool:
         if isinstance(part, ast.BinOp) or (isinstance(part, ast.Call) and callee_name(part) in _MIXERS):
             return True
         if isinstance(part, ast.Name) and loop is not None:
-            made = [item for item in _statements(loop) if isinstance(item, ast.Assign) and _binds(item, part.id)]
+            made = [item for item in _statements(loop) if isinstance(item, ast.Assign) and gives(item, part.id)]
             if any(_mixes(item.value, None) for item in made):
                 return True
     return False
-
-
-def _binds(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
 
 
 def _own_names(node: ast.For) -> set[str]:

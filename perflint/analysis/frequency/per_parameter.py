@@ -10,12 +10,11 @@ from perflint.analysis.names.refs import Scope
 from perflint.finding import Heat
 from perflint.ir.callees import last_name
 from perflint.ir.summary import Value
+from perflint.torch_model.modules import PARAMETER_ITERATORS
 
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
 
-#: What gives all parameters of a model, and what hands on what it is given.
-_WALKS = frozenset({"parameters", "named_parameters"})
 _WRAPPERS = frozenset({"enumerate", "zip", "list", "tuple", "reversed", "filter", "chain"})
 #: Under this key a group of an optimizer has its parameters.
 _OF_GROUP = "params"
@@ -49,4 +48,4 @@ def _is_walk(rows: Value) -> bool:
     if rows[0] != "call":
         return False
     name = last_name(rows[1])
-    return (name in _WALKS and rows[1] != name) or (name in _WRAPPERS and any(map(_is_walk, rows[2])))
+    return (name in PARAMETER_ITERATORS and rows[1] != name) or (name in _WRAPPERS and any(map(_is_walk, rows[2])))

@@ -152,18 +152,14 @@ def _around_steps(found: Loops, loops: Loops, resolver: Resolver, graph: CallGra
                 if edge.caller.function != MODULE:
                     holding.add(edge.caller)
                     waiting.append(edge.caller)
-    around = {(scope, outer) for scope, index in marked for outer in _outer(_facts(scope, resolver), index)}
+    around = {(scope, outer) for scope, index in marked for outer in _outer(resolver.facts(scope), index)}
     varied = [key for key, heat in found.items() if heat is _VARIES]
     for scope in {scope for scope, _ in varied}:
-        facts = _facts(scope, resolver)
+        facts = resolver.facts(scope)
         for edge in graph.outgoing.get(scope, ()):
             if edge.confidence is Confidence.HIGH and edge.callee in holding and edge.callee != scope:
                 around.update((scope, index) for index in facts.loops_around(edge.context))
     return [key for key in varied if key in around]
-
-
-def _facts(scope: Scope, resolver: Resolver) -> FunctionFacts:
-    return resolver.summaries[scope.path].functions[scope.function]
 
 
 def _reached(

@@ -204,7 +204,7 @@ class RootFinder:
         def takes(call: CallFacts, scope: Scope) -> bool:
             if not self._batches.advances(call, scope) or is_look_at_one(call):
                 return False
-            return not opens_stream(scope, self._facts(scope), self.resolver)
+            return not opens_stream(scope, self.resolver.facts(scope), self.resolver)
 
         found = self._callers.functions(takes, lambda *_: False)
         through_all = {scope for scope in found if self._goes_through_all(scope, found, takes)}
@@ -212,7 +212,7 @@ class RootFinder:
 
     def _goes_through_all(self, scope: Scope, taking: set[Scope], takes: Callable[[CallFacts, Scope], bool]) -> bool:
         """Whether a function that takes its first batch before its loop, as of a prefetcher, takes the others in it."""
-        facts = self._facts(scope)
+        facts = self.resolver.facts(scope)
         return any(edge.callee in taking for _, edge in self._called_in_loops(scope, facts)) or any(
             facts.innermost_loop(call.context) is not None and takes(call, scope)
             for call in self._telling.get(scope, ())
@@ -340,7 +340,7 @@ class RootFinder:
                 self._runs.add((scope, index))
             elif outer and is_gathered(loop, scope, self.resolver):
                 self.gathered.add((scope, index))
-            if confidence is Confidence.HIGH and _is_sure(loop, self._facts(scope)):
+            if confidence is Confidence.HIGH and _is_sure(loop, self.resolver.facts(scope)):
                 self.whole_passes.add(scope)
             heat = Heat.MICROBATCH if index in accumulates else Heat.STEP
             # What the name only makes probable, a backward pass or an optimizer's step in each iteration makes certain.
@@ -432,16 +432,13 @@ class RootFinder:
         seen, waiting = {scope}, [scope]
         while waiting:
             for edge in self.graph.incoming.get(waiting.pop(), ()):
-                around = self._facts(edge.caller).loops_around(edge.context)
+                around = self.resolver.facts(edge.caller).loops_around(edge.context)
                 if edge.caller in self.functions or any((edge.caller, index) in self.loops for index in around):
                     return True
                 if edge.caller not in seen:
                     seen.add(edge.caller)
                     waiting.append(edge.caller)
         return False
-
-    def _facts(self, scope: Scope) -> FunctionFacts:
-        return self.resolver.summaries[scope.path].functions[scope.function]
 
 
 def _counts_down(loop: LoopFacts) -> bool:

@@ -16,7 +16,7 @@ def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop
     """How hot code in `context` of `scope` is, by which way, and how sure every step of the way is."""
     hops: list[Hop] = []
     confidence = Confidence.HIGH
-    facts = _facts(heat, scope)
+    facts = heat.resolver.facts(scope)
     base = heat.reason(scope).heat
     heats = heat.contexts(scope, facts, base)
     result = heats[context] if context >= 0 else base
@@ -44,7 +44,7 @@ def route_to(heat: HeatMap, scope: Scope, context: int) -> tuple[Heat, tuple[Hop
         confidence = min(confidence, edge.confidence)
         hops.append(Hop(edge.caller.path, edge.line, display_name(scope.function)))
         scope, context, base = edge.caller, edge.context, reason.base
-        facts = _facts(heat, scope)
+        facts = heat.resolver.facts(scope)
     return result, tuple(reversed(hops)), confidence
 
 
@@ -82,10 +82,6 @@ def hot_loop_around(heat: HeatMap, scope: Scope, facts: FunctionFacts, loop: int
         if found is not None and found.heat >= Heat.STEP:
             return outer
     return None
-
-
-def _facts(heat: HeatMap, scope: Scope) -> FunctionFacts:
-    return heat.resolver.summaries[scope.path].functions[scope.function]
 
 
 def function_of(hop: Hop) -> str:

@@ -6,9 +6,7 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.summary import CallFacts
-
-#: What only modules are asked for.
-_ASKS = frozenset({"parameters", "named_parameters"})
+from perflint.torch_model.modules import PARAMETER_ITERATORS
 
 
 def is_asked_for_parameters(node: ast.expr, ctx: FileFacts) -> bool:
@@ -36,7 +34,7 @@ def _asked(around: ast.AST, ctx: FileFacts) -> frozenset[str]:
     is_class = isinstance(around, ast.ClassDef)
     inside = [facts for facts in functions.values() if facts.in_class == name] if is_class else [functions.get(name)]
     calls = [call for facts in inside if facts is not None for call in facts.calls if type(call.func) is str]
-    found = {str(call.func).rpartition(".")[0] for call in calls if _last(call) in _ASKS}
+    found = {str(call.func).rpartition(".")[0] for call in calls if _last(call) in PARAMETER_ITERATORS}
     found |= {str(call.func).rpartition(".")[0] for call in calls if _takes_state_of(call, found)}
     return frozenset(found)
 

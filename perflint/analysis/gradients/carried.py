@@ -6,7 +6,7 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_loss_function, is_loss_name, is_model_call, makes_instance
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 
 #: Calls that give a tensor with the graph of what they are given.
 GRAPH_CARRIERS = frozenset(
@@ -47,7 +47,7 @@ def carries_graph(value: ast.expr, loop: ast.stmt, ctx: FileFacts, depth: int = 
     if isinstance(value, ast.BinOp):
         return any(carries_graph(part, loop, ctx, depth + 1) for part in (value.left, value.right))
     if isinstance(value, ast.Call):
-        given = [*value.args, *(item.value for item in value.keywords)]
+        given = arguments_of(value)
         if is_model_call(value, ctx):
             return depth > 0  # outputs may be meant to be kept; losses are for their numbers
         if isinstance(value.func, ast.Attribute) and callee_name(value) in GRAPH_CARRIERS:

@@ -9,24 +9,23 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from perflint.analysis.elsewhere import definition_of
+from perflint.analysis.evidence import BACKWARD_CALLS
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.frozen import is_switched
 from perflint.analysis.gradients.graph_of_loss import goes_through
 from perflint.analysis.gradients.method_forwards import network_of, runs_one_of
 from perflint.analysis.gradients.trained_after import (
-    BACKWARD,
     calls_in_order,
     computed_from,
     is_walked_again,
     parameters_of,
 )
 from perflint.analysis.names.refs import Scope
-from perflint.ir.calls import callee_name, keyword
+from perflint.ir.calls import arguments_of, callee_name, keyword
 from perflint.syntax.tree import FUNCTIONS
 from perflint.syntax.walk import walk
+from perflint.torch_model.modules import PARAMETER_ITERATORS
 
-#: What goes through the parameters of a module, so that it may read their gradients.
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
 #: What a function names that uses gradients.
 _GRADIENTS = frozenset({"grad", "backward", "step", "param_groups"})
 
@@ -53,7 +52,7 @@ def discarded_gradients(backward: ast.Call, trained: set[str], ctx: FileFacts) -
         and not ctx.grad_off(part)
         and not is_switched(part, ctx)
         and not is_walked_again(part, backward, ctx)
-        and any(goes_through(item, trained, ctx) for item in (*part.args, *(k.value for k in part.keywords)))
+        and any(goes_through(item, trained, ctx) for item in arguments_of(part))
     }
     found = sorted(forwards.values(), key=lambda part: (part.lineno, part.col_offset))
     texts = dict.fromkeys(network_of(part, ctx) for part in found)
@@ -125,9 +124,11 @@ def _first_use(calls: Sequence[ast.Call], module: str, optimizers: set[str], ctx
         given = [ctx.text(item) for item in call.args]
         if name == "zero_grad" and of in {module, *optimizers}:
             return call
-        if (name in _PARAMETERS and of == module) or (name == "step" and not optimizers.isdisjoint((of, *given))):
+        if (name in PARAMETER_ITERATORS and of == module) or (
+            name == "step" and not optimizers.isdisjoint((of, *given))
+        ):
             return call
-        handed = name not in BACKWARD and (module in given or not optimizers.isdisjoint(given))
+        handed = name not in BACKWARD_CALLS and (module in given or not optimizers.isdisjoint(given))
         if handed and _may_read_gradients(call, ctx):
             return call
     return None

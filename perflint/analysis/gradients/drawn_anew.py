@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import arguments, is_forward
+from perflint.analysis.gradients.forwards import is_forward
 from perflint.analysis.gradients.helper_forwards import runs_given_model
 from perflint.analysis.naming.loops import DRAWS_SAMPLES
 from perflint.analysis.phases.loop_purpose import names_in
-from perflint.ir.calls import callee_name, is_constant
+from perflint.ir.calls import arguments_of, callee_name, is_constant
 from perflint.syntax.walk import walk
 
 _COUNTING = ("range", "trange")
@@ -22,7 +22,7 @@ def draws_anew(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
 
 def _has_dropout_on(call: ast.Call, loop: ast.AST, ctx: FileFacts) -> bool:
     """Whether the model was last switched to training before the loop: dropout draws anew in each forward."""
-    names = {name for item in [call.func, *arguments(call)] for name in names_in(item)}
+    names = {name for item in [call.func, *arguments_of(call)] for name in names_in(item)}
     function = ctx.tree.function_of(loop) or ctx.tree.module
     switches = [
         part

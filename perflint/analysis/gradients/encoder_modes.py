@@ -12,13 +12,13 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.names.refs import CLASS, Ref, Scope
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name, is_constant
+from perflint.ir.calls import arguments_of, callee_name, is_constant
 from perflint.syntax.walk import walk
+from perflint.torch_model.modules import PARAMETER_ITERATORS
 from perflint.torch_model.names import root
 
 #: Libraries whose `from_pretrained` gives a model in evaluation mode.
 _IN_EVALUATION = frozenset({"transformers", "diffusers", "pytorch_transformers"})
-_OF_PARAMETERS = frozenset({"parameters", "named_parameters"})
 
 
 class Frozen(NamedTuple):
@@ -137,7 +137,7 @@ def _gives_gradients(module: ast.Module, _: FileFacts) -> bool:
 
 
 def _is_off(call: ast.Call) -> bool:
-    return any(is_constant(item, value=False) for item in (*call.args, *(item.value for item in call.keywords)))
+    return any(is_constant(item, value=False) for item in arguments_of(call))
 
 
 def _freezing(part: str, ctx: FileFacts, owner: Ref) -> Iterator[tuple[ast.AST, FileFacts]]:
@@ -159,7 +159,7 @@ def _frozen_whole(item: ast.AST) -> ast.expr | None:
     if not isinstance(item, ast.For) or not isinstance(item.iter, ast.Call):
         return None
     func = item.iter.func
-    if not isinstance(func, ast.Attribute) or func.attr not in _OF_PARAMETERS:
+    if not isinstance(func, ast.Attribute) or func.attr not in PARAMETER_ITERATORS:
         return None
     # That what is bound is False, `_thaws` has told.
     off = any(

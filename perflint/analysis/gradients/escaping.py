@@ -8,6 +8,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call, name_of_whole
 from perflint.analysis.naming.phases import KEEPS_VALUES
 from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import arguments_of
 from perflint.syntax.walk import walk
 
 #: Functions that read what they are given and keep nothing of it.
@@ -29,7 +30,7 @@ def shown_as_text(parts: list[ast.AST], made: set[str], ctx: FileFacts) -> ast.e
         shown: list[ast.expr] = []
         if isinstance(part, ast.Call) and isinstance(part.func, (ast.Name, ast.Attribute)):
             if name_of_whole(part.func) in ("print", "str", "repr", "format"):
-                shown = [*part.args, *(keyword.value for keyword in part.keywords)]
+                shown = arguments_of(part)
         elif isinstance(part, ast.FormattedValue) and part.format_spec is None:
             shown = [part.value]
         elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) and ctx.kind(part.left).tag is Tag.STRING:
@@ -56,7 +57,7 @@ def handed_out(
     for part in parts:
         if not isinstance(part, ast.Call) or _only_reads(part, made, own, ctx):
             continue
-        given = [*part.args, *(keyword.value for keyword in part.keywords)]
+        given = arguments_of(part)
         if any(_carries(value, made, ctx) for value in given):
             return part
     return None

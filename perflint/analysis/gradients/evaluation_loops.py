@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from perflint.analysis.evidence import BACKWARD_CALLS
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.forwards import arguments_by_name
@@ -26,9 +27,8 @@ from perflint.syntax.walk import walk
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 #: The torch since which inputs that are marked as volatile record a graph as others do.
 _WITHOUT_VOLATILE = (0, 4)
-_BACKWARD = frozenset({"backward", "manual_backward"})
 _OFF = frozenset({"no_grad", "inference_mode"})
-_MODES = _BACKWARD | {"eval"}
+_MODES = BACKWARD_CALLS | {"eval"}
 #: Roles of loops that go through batches, or run a model on its own output, and take no step.
 _PASSES = frozenset({"batches", "eval", "decode"})
 
@@ -153,7 +153,7 @@ def stands_in_training(forward: ast.Call, ctx: FileFacts) -> bool:
 
 def _backwards(parts: list[ast.AST]) -> list[ast.Call]:
     """The backward passes among some nodes, in the order of the source."""
-    found = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    found = [part for part in parts if isinstance(part, ast.Call) and callee_name(part) in BACKWARD_CALLS]
     return sorted(found, key=lambda call: (call.lineno, call.col_offset))
 
 
@@ -177,7 +177,7 @@ def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
 
 def _given_to_training(backwards: list[ast.Call]) -> set[str]:
     """Names of all that is handed to functions that train, by which a model of the same name is known."""
-    given = [item for call in backwards if callee_name(call) not in _BACKWARD for item in call.args]
+    given = [item for call in backwards if callee_name(call) not in BACKWARD_CALLS for item in call.args]
     return {name_of_whole(item) for item in given if isinstance(item, (ast.Name, ast.Attribute))}
 
 
@@ -187,7 +187,7 @@ def _handed_to_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
     """
     found: set[str] = set()
     for call in backwards:
-        ref = None if callee_name(call) in _BACKWARD else ctx.project_target(call.func)
+        ref = None if callee_name(call) in BACKWARD_CALLS else ctx.project_target(call.func)
         if ref is not None:
             given = arguments_by_name(call, ctx.program.function(Scope(ref.path, ref.name)))
             found |= {name_of_whole(item) for name, item in given.items() if name in ctx.effects(call).trains}

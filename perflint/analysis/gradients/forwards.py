@@ -99,10 +99,6 @@ def _is_count(item: ast.expr, ctx: FileFacts) -> bool:
     return isinstance(item, (ast.Name, ast.Attribute)) and bool(IS_COUNT.search(last_name(item)))
 
 
-def arguments(node: ast.Call) -> list[ast.expr]:
-    return [*node.args, *(item.value for item in node.keywords)]
-
-
 def arguments_by_name(call: ast.Call, facts: FunctionFacts) -> dict[str, ast.expr]:
     """The arguments of a call by the names of the parameters; those behind a star are left out."""
     names = [param.name.lstrip("=") for param in facts.params if not param.name.startswith("*")]

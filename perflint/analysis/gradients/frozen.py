@@ -11,7 +11,7 @@ from perflint.analysis.gradients.model_calls import name_of_whole
 from perflint.analysis.names.refs import FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.models import ALL_PARAMETERS, FREEZERS, PARTS
 from perflint.ir.callees import last_name as last_of
-from perflint.ir.calls import callee_name, is_constant, keyword
+from perflint.ir.calls import arguments_of, callee_name, is_constant, keyword
 from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk
 
@@ -98,7 +98,7 @@ def _wholes(value: ast.expr) -> Iterator[str]:
     elif isinstance(value, ast.Call):
         if isinstance(value.func, ast.Attribute) and ALL_PARAMETERS.search(value.func.attr):
             yield from _wholes(value.func.value)
-        for item in (*value.args, *(given.value for given in value.keywords)):
+        for item in arguments_of(value):
             yield from _wholes(item)
 
 
@@ -149,12 +149,12 @@ def _called(call: ast.Call, ctx: FileFacts) -> list[FunctionFacts]:
 def _handed_to(call: ast.Call) -> Iterator[str]:
     if isinstance(call.func, ast.Attribute):
         yield from _wholes(call.func.value)
-    for item in (*call.args, *(given.value for given in call.keywords)):
+    for item in arguments_of(call):
         yield from _wholes(item)
 
 
 def _thaws(call: ast.Call) -> bool:
-    values = [*call.args, *(item.value for item in call.keywords)]
+    values = arguments_of(call)
     return "grad" in callee_name(call).lower() and any(is_constant(value, value=True) for value in values)
 
 

@@ -18,6 +18,7 @@ from perflint.analysis.gradients.trained_after import computed_from
 from perflint.analysis.loading.same_items import has_same_items
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
 from perflint.analysis.values.kind import Tag
+from perflint.ir.calls import arguments_of
 from perflint.ir.notation import value_of
 from perflint.syntax.bindings import Binding
 
@@ -154,7 +155,7 @@ def _is_method(name: str, owner: Ref, ctx: FileFacts) -> bool:
 
 def _is_given(call: ast.Call, is_root: Callable[[ast.AST], bool], ctx: FileFacts) -> bool:
     """Whether all that a call is given is a part of what the roots bind, or a constant, and something is a part."""
-    given = [*call.args, *(item.value for item in call.keywords)]
+    given = arguments_of(call)
     told = [_comes_from(item, is_root, ctx, _DEPTH) for item in given]
     return None not in told and True in told
 

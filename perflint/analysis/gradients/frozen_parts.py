@@ -8,9 +8,9 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import INSTANCE, Ref, Scope
 from perflint.ir.summary import FunctionFacts
 from perflint.syntax.walk import walk
+from perflint.torch_model.modules import PARAMETER_ITERATORS
 
 _OFF = ("const", "bool", False)
-_WALKS = frozenset({"parameters", "named_parameters"})
 
 
 def runs_frozen_part(region: ast.AST, ctx: FileFacts) -> bool:
@@ -68,4 +68,4 @@ def _is_part(func: object) -> bool:
     """`self.encoder.parameters`; not `self.parameters`, which are all."""
     if not isinstance(func, str) or not func.startswith("self."):
         return False
-    return func.rpartition(".")[2] in _WALKS and func.count(".") > 1
+    return func.rpartition(".")[2] in PARAMETER_ITERATORS and func.count(".") > 1

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments, arguments_by_name
+from perflint.analysis.gradients.forwards import CHANGES, DRAWS, FORWARD_METHODS, arguments_by_name
 from perflint.analysis.invariants.in_loops import is_fixed, is_touched, objects_in
 from perflint.analysis.names.refs import FUNCTION, Ref, Scope
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Hop
 from perflint.ir.callees import last_name as last_of
+from perflint.ir.calls import arguments_of
 from perflint.ir.summary import MODULE, CallFacts, FunctionFacts
 
 _DEEP = 6
@@ -185,7 +186,7 @@ def runs_every_turn(call: ast.Call, found: Behind, loop: ast.For | ast.AsyncFor 
         return False
     if is_changed(call, found, stores_in(loop, ctx), ctx) or _is_set_by_calls(call, found, loop, ctx):
         return False
-    varies = not all(is_fixed(item, loop, ctx) for item in arguments(call))
+    varies = not all(is_fixed(item, loop, ctx) for item in arguments_of(call))
     return varies or any(_is_of(store, call, ctx) for store in stores_in(loop, ctx))
 
 

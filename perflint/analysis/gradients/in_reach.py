@@ -10,7 +10,7 @@ from perflint.analysis.gradients.model_calls import is_loss_function, is_model_c
 from perflint.analysis.names.refs import INSTANCE, Ref, Refs, Scope
 from perflint.analysis.naming.models import FITS
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.syntax.walk import walk
 
 #: Names that only code has which walks a graph back where none may be recorded around it.
@@ -166,7 +166,7 @@ def may_learn(part: ast.AST, ctx: FileFacts) -> bool:
         return False
     if is_model_call(part, ctx) or evaluated(part):
         return False
-    given = [*part.args, *(keyword.value for keyword in part.keywords)]
+    given = arguments_of(part)
     if isinstance(part.func, ast.Name) and not given and _is_argument(part.func, ctx):
         return True  # `on_end()`: whatever a caller wants done
     return bool(FITS.search(callee_name(part))) or any(ctx.kind(item).tag is Tag.MODULE for item in given)

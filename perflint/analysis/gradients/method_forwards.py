@@ -13,6 +13,7 @@ from perflint.analysis.names.refs import CLASS, FUNCTION, Ref, Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS
 from perflint.analysis.naming.phases import PREDICTS
 from perflint.analysis.values.kind import Kind, Tag
+from perflint.ir.calls import arguments_of
 from perflint.torch_model.effects import Effect
 
 #: Methods that run a model and have always done so, whatever is known of it.
@@ -104,7 +105,7 @@ def _is_member_given_tensor(call: ast.Call, ctx: FileFacts) -> bool:
         return False
     if ctx.project_target(func) is not None or isinstance(ctx.tree.parent(call), ast.Expr):
         return False
-    return any(ctx.kind(item).on_accelerator for item in (*call.args, *(item.value for item in call.keywords)))
+    return any(ctx.kind(item).on_accelerator for item in arguments_of(call))
 
 
 def names_of_models(call: ast.Call, ctx: FileFacts) -> list[str]:

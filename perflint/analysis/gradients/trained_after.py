@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator, Sequence
 
+from perflint.analysis.evidence import BACKWARD_CALLS
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.method_forwards import runs_one_of
 from perflint.analysis.values.kind import Tag
@@ -15,7 +16,6 @@ from perflint.syntax.walk import walk
 
 #: Values that are followed from a loss back to the forwards that it is computed from.
 _MOST_VALUES = 64
-BACKWARD = frozenset({"backward", "manual_backward"})
 
 
 def trained_after(node: ast.Call, ctx: FileFacts) -> set[str]:
@@ -28,7 +28,7 @@ def trained_after(node: ast.Call, ctx: FileFacts) -> set[str]:
     # In a lambda or a default nobody knows when it runs.
     for call in itertools.islice(calls, places.get(id(node), len(calls)) + 1, None):
         name = callee_name(call)
-        if name in BACKWARD:
+        if name in BACKWARD_CALLS:
             break
         if name == "step" and isinstance(call.func, ast.Attribute):
             optimizer = call.args[0] if call.args else call.func.value  # `scaler.step(optimizer)`
@@ -127,7 +127,7 @@ def values_of(use: ast.Name | ast.Attribute, ctx: FileFacts) -> Iterator[ast.exp
 def is_walked_again(forward: ast.Call, node: ast.Call, ctx: FileFacts) -> bool:
     """Whether another backward pass of the function goes through the same forward."""
     function = ctx.tree.function_of(node) or ctx.tree.module
-    others = (part for part in ctx.walk(function) if isinstance(part, ast.Call) and callee_name(part) in BACKWARD)
+    others = (part for part in ctx.walk(function) if isinstance(part, ast.Call) and callee_name(part) in BACKWARD_CALLS)
     return any(part is forward for other in others if other is not node for part in computed_from(other, ctx))
 
 

@@ -6,12 +6,12 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from perflint.analysis.evidence import BACKWARD_CALLS
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
-_BACKWARD = frozenset({"backward", "manual_backward"})
 #: What makes a tensor of a tensor on the way to `backward`: methods of it, and functions that are given it.
 _ARITHMETIC = frozenset("mean sum div mul add sub float double half squeeze to div_ mul_ add_ sub_".split())
 _SCALING = frozenset({"scale", "scale_loss"})
@@ -47,7 +47,7 @@ def _is_tensor_of(name: ast.Name, backward: ast.Call, ctx: FileFacts) -> bool:
             if callee_name(outer) not in (_SCALING if child in outer.args else _ARITHMETIC):
                 return False
         elif isinstance(outer, ast.Attribute):
-            if outer.attr not in _ARITHMETIC | _BACKWARD:
+            if outer.attr not in _ARITHMETIC | BACKWARD_CALLS:
                 return False
         elif not isinstance(outer, (ast.BinOp, ast.UnaryOp)):
             return False
@@ -96,7 +96,7 @@ def _may_catch(outer: ast.AST, ctx: FileFacts) -> bool:
 
 
 def _backwards(region: ast.AST) -> list[ast.Call]:
-    return [part for part in walk(region) if isinstance(part, ast.Call) and callee_name(part) in _BACKWARD]
+    return [part for part in walk(region) if isinstance(part, ast.Call) and callee_name(part) in BACKWARD_CALLS]
 
 
 def _only_backward(loop: ast.stmt) -> ast.Call | None:
@@ -111,7 +111,7 @@ def _retains(backward: ast.Call) -> bool:
 
 def goes_back(region: ast.AST) -> bool:
     """Whether a region names anything that walks a graph back."""
-    return any(name in _BACKWARD or name in ("autograd", "grad", "closure") for name in names_in(region))
+    return any(name in BACKWARD_CALLS or name in ("autograd", "grad", "closure") for name in names_in(region))
 
 
 def is_part_of_walked_back(value: ast.Name, loop: ast.stmt, ctx: FileFacts) -> bool:

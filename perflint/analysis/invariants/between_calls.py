@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import FORWARD_METHODS, arguments, is_forward
+from perflint.analysis.gradients.forwards import FORWARD_METHODS, is_forward
 from perflint.analysis.gradients.helper_forwards import Behind, is_changed
 from perflint.analysis.invariants.in_loops import writes_data
 from perflint.analysis.phases.loop_purpose import names_in
+from perflint.ir.calls import arguments_of
 from perflint.syntax.walk import walk
 
 _SWITCHES = frozenset(
@@ -50,7 +51,7 @@ def is_switched_between(
     """Whether anything between the two may change the module or its input."""
     start, end = (first.end_lineno or 0, first.end_col_offset or 0), (second.lineno, second.col_offset)
     own = set(names_in(first.func if behind is None or behind.model is None else behind.model))
-    given = {part.id for item in arguments(first) for part in walk(item) if isinstance(part, ast.Name)}
+    given = {part.id for item in arguments_of(first) for part in walk(item) if isinstance(part, ast.Name)}
     for part in walk(function):
         if not isinstance(part, (ast.expr, ast.stmt)) or not start <= (part.lineno, part.col_offset) < end:
             continue
@@ -82,6 +83,6 @@ def _is_part_of_model(stored: ast.expr, run: ast.Call, behind: Behind | None, ct
 
 def _passed(call: ast.Call) -> Iterator[str]:
     """Names a call is given; a method's receiver is none."""
-    for item in arguments(call):
+    for item in arguments_of(call):
         if isinstance(item, (ast.Name, ast.Attribute)):
             yield from names_in(item)

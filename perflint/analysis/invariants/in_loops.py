@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import CHANGES, arguments, is_forward, is_pure
+from perflint.analysis.gradients.forwards import CHANGES, is_forward, is_pure
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.syntax.walk import walk
 
 _DEEP = 4
@@ -42,7 +42,7 @@ def is_touched(names: set[str], call: ast.Call, loop: ast.stmt, ctx: FileFacts) 
     for other in parts:
         if not isinstance(other, ast.Call) or other is call:
             continue
-        given = [item for item in arguments(other) if not names.isdisjoint(objects_in(item))]
+        given = [item for item in arguments_of(other) if not names.isdisjoint(objects_in(item))]
         changed = _changes_receiver(other, names)
         if not (given or changed) or ctx.text(other.func) == ctx.text(call.func):
             continue
@@ -74,7 +74,7 @@ def writes_data(part: ast.AST) -> bool:
 
 def is_unchanging(call: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
     """Whether nothing the call depends on is set, changed or handed to others in the loop."""
-    given = arguments(call)
+    given = arguments_of(call)
     if not all(is_fixed(item, loop, ctx) for item in given):
         return False
     if is_forward(call, ctx):
@@ -96,7 +96,7 @@ def is_thrown_away(call: ast.Call, ctx: FileFacts) -> bool:
 
 def has_same_inputs(node: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
     """Whether callee and arguments stay the same on every turn, seen through names the loop itself sets."""
-    given = [*node.args, *(item.value for item in node.keywords)]
+    given = arguments_of(node)
     if isinstance(loop, (ast.For, ast.AsyncFor)) and set(names_in(loop.target)) & set(names_in(node.func)):
         return False  # `for part in parts: part.from_pretrained(folder)`
     # A library's class is the same on each turn, even where the loop itself imports it.
@@ -113,9 +113,7 @@ def _is_invariant(node: ast.expr, loop: ast.stmt, ctx: FileFacts) -> bool:
 
 def is_of_new_object(node: ast.Call, ctx: FileFacts) -> bool:
     """Whether what the call is given belongs to an object that is made on the way, anew on each turn."""
-    if not any(
-        name == "self" for item in [*node.args, *(item.value for item in node.keywords)] for name in names_in(item)
-    ):
+    if not any(name == "self" for item in arguments_of(node) for name in names_in(item)):
         return False
     _, route, _ = ctx.heat_and_route(node)
     return any(hop.text.endswith("__init__") for hop in route[1:])
@@ -128,5 +126,5 @@ def has_constant_inputs(node: ast.Call, ctx: FileFacts) -> bool:
         return False
     bound = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs)}
     bound |= set(ctx.inference.flow.names_written(function))
-    given = [*node.args, *(item.value for item in node.keywords)]
+    given = arguments_of(node)
     return not any(name in bound - {"self"} for item in given for name in names_in(item))

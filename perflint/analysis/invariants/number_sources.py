@@ -18,7 +18,7 @@ from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.reads import device_read
 from perflint.finding import Heat
-from perflint.ir.calls import callee_name, keyword
+from perflint.ir.calls import arguments_of, callee_name, keyword
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.walk import children
@@ -258,7 +258,7 @@ class _Tracing:
     def _of_call(self, call: ast.Call, frame: _Frame) -> Origin:
         ctx, func = self.ctx, call.func
         name, target = callee_name(call), ctx.target(func) or ""
-        given = [*call.args, *(item.value for item in call.keywords)]
+        given = arguments_of(call)
         if isinstance(func, ast.Attribute) and device_read(call, ctx) is not None:
             return Origin(Source.DEVICE, fetched=(call,))
         is_method = isinstance(func, ast.Attribute) and not _is_of_library(func.value, ctx)

@@ -16,6 +16,7 @@ from perflint.analysis.invariants.in_loops import is_fixed
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Hop
+from perflint.ir.calls import arguments_of
 from perflint.syntax.bindings import Binding
 from perflint.syntax.walk import walk
 
@@ -65,7 +66,7 @@ def repeated_projections(loop: Loop, ctx: FileFacts) -> Iterator[Repeated]:
         if _is_guarded(call, loop, ctx):
             continue
         found: dict[Applied, tuple[ast.expr, bool]] = {}
-        for item in (*call.args, *(given.value for given in call.keywords)):
+        for item in arguments_of(call):
             by_position = _is_known(item, loop, ctx)
             if by_position is not None:
                 parts = _projections(call, item, ctx, _DEEPEST)

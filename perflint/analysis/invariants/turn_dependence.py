@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import arguments
+from perflint.ir.calls import arguments_of
 from perflint.syntax.walk import walk
 
 Turning = ast.For | ast.comprehension
@@ -47,7 +47,7 @@ def feeds_itself(call: ast.Call, region: ast.AST, given: list[ast.expr] | None =
     """Whether what a call is given in a region, or these of its arguments, comes from an earlier turn's call."""
     return any(
         part is call
-        for item in (arguments(call) if given is None else given)
+        for item in (arguments_of(call) if given is None else given)
         for value in needed(item, region)[1]
         if value is not item
         for part in walk(value)

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.few_turns import is_for_one_turn
 from perflint.analysis.gradients.drawn_anew import draws_anew
-from perflint.analysis.gradients.forwards import arguments, is_forward, is_given_counts, only_shapes
+from perflint.analysis.gradients.forwards import is_forward, is_given_counts, only_shapes
 from perflint.analysis.gradients.helper_forwards import runs_given_model
 from perflint.analysis.invariants.in_loops import is_thrown_away, is_unchanging
 from perflint.analysis.invariants.picture_copies import copies_picture
 from perflint.finding import Heat
+from perflint.ir.calls import arguments_of
 from perflint.torch_model import tensors
 from perflint.torch_model.names import last
 
@@ -29,7 +30,7 @@ def unchanging_work(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) ->
             continue
         if ctx.heat(call) < Heat.STEP if copies else _is_cheap(call, ctx):
             continue
-        if is_for_one_turn(call, loop, ctx) or is_given_counts(ctx.text(call.func), arguments(call), ctx):
+        if is_for_one_turn(call, loop, ctx) or is_given_counts(ctx.text(call.func), arguments_of(call), ctx):
             continue
         if not draws_anew(call, loop, ctx) and not only_shapes(call, ctx):
             yield call
@@ -39,7 +40,7 @@ def _calls(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> Iterator
     """Calls of the loop's own body whose result is bound or used; those of inner loops are judged there."""
     for statement in loop.body:
         for part in ctx.walk(statement):
-            if isinstance(part, ast.Call) and ctx.loops(part)[:1] == [loop] and arguments(part):
+            if isinstance(part, ast.Call) and ctx.loops(part)[:1] == [loop] and arguments_of(part):
                 if not isinstance(ctx.tree.parent(part), ast.Return) and not is_thrown_away(part, ctx):
                     yield part
 

@@ -8,6 +8,7 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.trip_count import most_turns
+from perflint.analysis.values.element_loops import is_compiled
 from perflint.ir.calls import callee_name
 from perflint.syntax.walk import walk
 
@@ -17,8 +18,6 @@ _FEW = 8
 _OF_ELEMENTS = frozenset(
     "int float bool abs fabs hypot min max round len range exp sqrt log pow sin cos floor ceil".split()
 )
-#: Compiles the loops of what it decorates.
-_COMPILERS = frozenset({"jit", "njit", "guvectorize", "vectorize", "script", "autojit", "cfunc"})
 
 
 def filled_by_element(loop: ast.For, ctx: FileFacts) -> ast.Subscript | None:
@@ -26,7 +25,7 @@ def filled_by_element(loop: ast.For, ctx: FileFacts) -> ast.Subscript | None:
     numbers and from the same element of arrays.
     """
     inner = next((item for item in loop.body if isinstance(item, ast.For)), None)
-    if inner is None or not (_counts(loop, ctx) and _counts(inner, ctx)) or _is_compiled(loop, ctx):
+    if inner is None or not (_counts(loop, ctx) and _counts(inner, ctx)) or is_compiled(loop, ctx):
         return None
     names = {part.id for item in (loop.target, inner.target) for part in walk(item) if isinstance(part, ast.Name)}
     counted = ctx.inference.flow.names_written(loop) - names
@@ -60,14 +59,6 @@ def _is_element(item: ast.Subscript, names: set[str], counted: frozenset[str]) -
         return False
     used = {part.id for part in walk(item.slice) if isinstance(part, ast.Name)}
     return names <= used and counted.isdisjoint(used)
-
-
-def _is_compiled(node: ast.AST, ctx: FileFacts) -> bool:
-    function = ctx.tree.function_of(node)
-    if function is None:
-        return False
-    decorators = [item.func if isinstance(item, ast.Call) else item for item in function.decorator_list]
-    return any((ctx.target(item) or ctx.text(item)).rpartition(".")[2] in _COMPILERS for item in decorators)
 
 
 def masked_by_class(loop: ast.For, ctx: FileFacts) -> ast.Subscript | None:

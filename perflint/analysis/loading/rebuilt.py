@@ -9,7 +9,7 @@ from perflint.analysis.loading.asked_devices import is_parameter
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.phases.loop_purpose import is_timing
 from perflint.finding import Heat
-from perflint.ir.calls import keyword
+from perflint.ir.calls import arguments_of, keyword
 from perflint.syntax.tree import LOOPS
 from perflint.syntax.walk import walk
 
@@ -19,7 +19,7 @@ def stays_the_same(node: ast.Call, loop: ast.stmt, ctx: FileFacts) -> bool:
     be changed there.
     """
     flow = ctx.inference.flow
-    given = [*node.args, *(item.value for item in node.keywords)]
+    given = arguments_of(node)
     if not all(flow.is_invariant(item, loop, pure=lambda call: _is_plain(call, ctx)) for item in given):
         return False
     names = {part.id for item in given for part in walk(item) if isinstance(part, ast.Name)}

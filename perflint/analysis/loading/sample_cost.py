@@ -14,6 +14,7 @@ from perflint.analysis.loading.handed_samples import asked_data_sets
 from perflint.analysis.loading.loaders import option
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.data import COSTLY, IN_MEMORY, LABELS, TEXT_ENCODER, TOKENIZES
+from perflint.analysis.own_attributes import is_own
 from perflint.analysis.values.kind import Tag
 from perflint.finding import Confidence
 from perflint.ir import guards
@@ -227,7 +228,7 @@ def _goes_on(scope: Scope, ctx: FileFacts) -> bool:
         for part in walk(node)
         if isinstance(part, ast.Subscript)
         for inner in walk(part.slice)
-        if _is_own(inner)
+        if is_own(inner)
     }
     return bool(places) and any(_steps_on(part, places, ctx) for part in walk(node))
 
@@ -242,10 +243,6 @@ def _steps_on(node: ast.AST, places: set[str], ctx: FileFacts) -> bool:
     return stepped in places and any(
         isinstance(part, ast.expr) and ctx.text(part) == stepped for part in walk(node.value)
     )
-
-
-def _is_own(target: ast.AST) -> bool:
-    return isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
 
 
 def _works(scope: Scope, ctx: FileFacts, depth: int, costs: Callable[[CallFacts, Scope, FileFacts], bool]) -> bool:

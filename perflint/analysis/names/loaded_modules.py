@@ -17,7 +17,7 @@ from perflint.analysis.names.refs import MODULE_REF, ParamValues, Ref, Refs, Sco
 from perflint.ir.summary import FunctionFacts, Summary, Value, record
 
 #: Calls that load the module of a dotted name, or of the path that is the argument at a place or of a name.
-_BY_NAME = frozenset({"importlib.import_module", "builtins.__import__"})
+BY_NAME = frozenset({"importlib.import_module", "builtins.__import__"})
 _BY_PATH = {
     "importlib.util.spec_from_file_location": (1, "location"),
     "importlib.machinery.SourceFileLoader": (1, "path"),
@@ -59,7 +59,7 @@ class LoadedModules:
         """What a library's function gives that loads modules, None where `name` is no such function."""
         if name in _OF_LOADER:
             return self._resolver.refs(call[2][0], scope) if call[2] else ()
-        if name not in _BY_NAME and name not in _BY_PATH:
+        if name not in BY_NAME and name not in _BY_PATH:
             return None
         return self.named(_source(name, call), scope, by_path=name in _BY_PATH)
 
@@ -180,7 +180,7 @@ class LoadedModules:
 
 def _source(name: str, call: Value) -> Value:
     """The path or the name of the module that a call loads."""
-    if name in _BY_NAME:
+    if name in BY_NAME:
         return argument(call, "name", 0)
     where = _BY_PATH.get(name)
     return None if where is None else argument(call, where[1], where[0])

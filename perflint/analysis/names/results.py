@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from perflint.analysis.names.contents import REGISTERED, REGISTERED_INSTANCE
 from perflint.analysis.names.fitting import may_take
+from perflint.analysis.names.loaded_modules import BY_NAME
 from perflint.analysis.names.named_classes import NamedClasses
 from perflint.analysis.names.refs import (
     CLASS,
@@ -32,7 +33,6 @@ from perflint.torch_model.registries import made_by
 if TYPE_CHECKING:
     from perflint.analysis.names.resolver import Resolver
 
-_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
 #: Methods of dicts that give the value of a key.
 _LOOKING_UP = frozenset({"get", "pop", "setdefault"})
 #: Of libraries that make what a configuration names: of the project, as often as not.
@@ -143,12 +143,12 @@ class Results:
             return self._resolver.refs(handed[0], scope)
         if callee.name == "builtins.getattr" and len(args) > 1:
             return self._by_text(args[0], args[1], scope)
-        if callee.name in _IMPORTERS and args and isinstance(args[0], tuple) and args[0][0] == "const":
+        if callee.name in BY_NAME and args and isinstance(args[0], tuple) and args[0][0] == "const":
             return self._resolver.imports.imported(args[0][2], scope.path) if isinstance(args[0][2], str) else ()
         loaded = self._resolver.loaded_modules.loaded(callee.name, value, scope)
         if loaded is not None:
             # What is imported by a name that nobody knows is of the folders that the texts tell, not the machinery's.
-            return loaded or (self._resolver.imports.below_texts(scope.path) if callee.name in _IMPORTERS else ())
+            return loaded or (self._resolver.imports.below_texts(scope.path) if callee.name in BY_NAME else ())
         if made_by(callee.name):
             self._resolver.leans += 1
         registered = self._resolver.contents.of_library(callee.name)

@@ -10,6 +10,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import Scope
 from perflint.finding import Confidence
 from perflint.ir.callees import last_name as last_of
+from perflint.ir.calls import arguments_of
 from perflint.ir.summary import FunctionFacts
 from perflint.torch_model.effects import Effect
 
@@ -37,8 +38,7 @@ def one_text_helper(call: ast.Call, ctx: FileFacts) -> Helper | None:
     found = _generates_once(edges[0], ctx, _DEEPEST)
     if found is None:
         return None
-    texts = (*call.args, *(item.value for item in call.keywords))
-    return Helper(*found, texts)
+    return Helper(*found, tuple(arguments_of(call)))
 
 
 def _generates_once(edge: Edge, ctx: FileFacts, depth: int) -> tuple[str, int] | None:

@@ -7,6 +7,7 @@ import ast
 from perflint.analysis.file_facts import FileFacts
 from perflint.ir.calls import callee_name
 from perflint.ir.summary import MODULE
+from perflint.syntax.named import gives
 from perflint.syntax.walk import walk
 
 
@@ -39,10 +40,6 @@ def _is_counted(turns: ast.expr, block: ast.If) -> bool:
         return False
     count = turns.args[0]
     if isinstance(count, ast.Name):
-        made = [item.value for item in walk(block) if isinstance(item, ast.Assign) and _names_it(item, count.id)]
+        made = [item.value for item in walk(block) if isinstance(item, ast.Assign) and gives(item, count.id)]
         return len(made) == 1 and isinstance(made[0], ast.Constant)
     return isinstance(count, ast.Constant)
-
-
-def _names_it(statement: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)

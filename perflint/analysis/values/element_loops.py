@@ -163,7 +163,7 @@ def _names(node: ast.AST) -> set[str]:
 
 def _work_of(nest: _Nest, ctx: FileFacts) -> ElementLoop | None:
     inner = nest.loops[-1]
-    if _is_compiled(inner, ctx) or _prepares(inner, ctx):
+    if is_compiled(inner, ctx) or _prepares(inner, ctx):
         return None
     elements = list(_elements(inner, nest, ctx))
     counted = [item for item in elements if _is_of_number(item.node, ctx)]
@@ -381,7 +381,7 @@ def _place(item: _Element, ctx: FileFacts) -> list[str]:
     return [ctx.text(part) for part in item.places]
 
 
-def _is_compiled(node: ast.AST, ctx: FileFacts) -> bool:
+def is_compiled(node: ast.AST, ctx: FileFacts) -> bool:
     function = ctx.tree.function_of(node)
     if function is None:
         return False

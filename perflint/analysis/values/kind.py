@@ -144,11 +144,6 @@ class Kind(NamedTuple):
         return self.rank == SCALAR
 
     @property
-    def is_device_number(self) -> bool:
-        """A 0-d tensor on an accelerator: Python asks the device for its value wherever it needs a number."""
-        return self.tag is _TENSOR and self.rank == SCALAR and self.place.is_accelerator
-
-    @property
     def is_mask(self) -> bool:
         """A tensor of booleans that is no single one: what it selects has a size of its own."""
         return self.tag is _TENSOR and self.dtype is Dtype.BOOL and self.rank != SCALAR

@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.forwards import arguments
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.invariants.turn_dependence import feeds_itself
 from perflint.analysis.naming.models import CHEAP, NOT_CAUSAL
 from perflint.analysis.phases.loop_purpose import names_in
-from perflint.ir.calls import callee_name, is_constant
+from perflint.ir.calls import arguments_of, callee_name, is_constant
 from perflint.syntax.walk import walk
 
 
@@ -56,7 +55,7 @@ def forward_of_prefix(prefix: ast.Subscript, loop: ast.For, ctx: FileFacts) -> a
     for part in ctx.walk(loop):
         if not isinstance(part, ast.Call) or not _is_causal_model(part, ctx):
             continue
-        given = [item for value in arguments(part) for item in walk(value)]
+        given = [item for value in arguments_of(part) for item in walk(value)]
         if any(item is prefix or (isinstance(item, ast.Name) and item.id in made) for item in given):
             # What an earlier turn gave is a cache, or a choice that is fed back.
             return None if feeds_itself(part, loop) else part

@@ -10,7 +10,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.straight_bodies import straight_bodies
-from perflint.ir.calls import argument, callee_name, is_constant
+from perflint.ir.calls import argument, arguments_of, callee_name, is_constant
 from perflint.syntax.named import is_name
 from perflint.syntax.walk import walk
 from perflint.torch_model.names import canonical
@@ -268,7 +268,7 @@ def is_same_for_all_rows(
     if isinstance(node, ast.Call) and _is_mean_loss(node, ctx):
         return all(is_same_for_all_rows(item, index, written, ctx, of_rows) for item in node.args)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_ALL:
-        given = [*node.args, *(item.value for item in node.keywords)]
+        given = arguments_of(node)
         whole = (ctx.target(node.func) or "").startswith("torch.")
         values = (
             given

@@ -13,7 +13,7 @@ from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.single_samples import is_tokenizer_call
 from perflint.analysis.values.takers import moves_values
-from perflint.ir.calls import keyword
+from perflint.ir.calls import arguments_of, keyword
 from perflint.syntax.walk import walk
 
 
@@ -94,7 +94,7 @@ def _steps(rows: ast.expr) -> bool:
 
 def inputs_of(node: ast.Call, ctx: FileFacts) -> Iterator[ast.Call]:
     """The calls that all inputs of a call come from."""
-    for value in [*node.args, *(item.value for item in node.keywords)]:
+    for value in arguments_of(node):
         yield from _origins(value, ctx)
 
 

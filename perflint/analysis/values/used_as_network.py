@@ -18,6 +18,7 @@ from perflint.analysis.values.kind import UNKNOWN, Kind, Tag, tensor
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.values.ranks import SCALAR
 from perflint.finding import Confidence
+from perflint.ir.calls import arguments_of
 from perflint.ir.notation import last_name, path_of
 from perflint.syntax.bindings import Binding, Definition
 from perflint.syntax.tree import FUNCTIONS
@@ -227,7 +228,7 @@ def _uses_as_network(use: ast.AST, parent_of: Callable[[ast.AST], ast.AST | None
 def _is_of_network(func: ast.Attribute, call: ast.Call) -> bool:
     """Whether a method is asked of networks alone: `train` with data may be anything's."""
     if func.attr in _MODES:
-        given = [*call.args, *(item.value for item in call.keywords)]
+        given = arguments_of(call)
         return all(isinstance(item, ast.Constant) and isinstance(item.value, bool) for item in given)
     return func.attr in _OF_NETWORKS
 

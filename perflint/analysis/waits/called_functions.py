@@ -27,7 +27,7 @@ from perflint.analysis.waits.queue_changes import may_wait_itself, own_change, o
 from perflint.analysis.waits.reads import device_read
 from perflint.finding import Heat, Hop
 from perflint.ir import guards
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.syntax.tree import FUNCTIONS
 
@@ -125,7 +125,7 @@ def _told_inside(call: ast.Call, ctx: FileFacts) -> Transfer | None:
 
 def _is_given_arrays(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether a call gives arrays of the host and no tensors: then what nothing is known of is there as well."""
-    kinds = [ctx.kind(item) for item in (*call.args, *(item.value for item in call.keywords))]
+    kinds = [ctx.kind(item) for item in arguments_of(call)]
     return any(kind.tag is Tag.ARRAY for kind in kinds) and not any(kind.holds_tensors for kind in kinds)
 
 

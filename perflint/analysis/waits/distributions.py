@@ -12,7 +12,7 @@ from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref
 from perflint.analysis.values.kind import Kind, Tag
 from perflint.analysis.waits.host_work import works_on_host
 from perflint.analysis.waits.reads import is_unknown_in_step, kind_on_device
-from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
+from perflint.ir.calls import arguments_of, callee_name, has_unpacking, is_constant, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model import modules
 from perflint.torch_model.names import canonical, last
@@ -110,7 +110,7 @@ def _inherits_constructor(made: Kind, ctx: FileFacts) -> bool:
 
 
 def _is_on_device(node: ast.Call, ctx: FileFacts) -> bool:
-    values = [*node.args, *(item.value for item in node.keywords)]
+    values = arguments_of(node)
     return any(
         _is_tensor_on_device(value, ctx)
         or (_is_of_network(value, ctx) and is_unknown_in_step(value, ctx.kind(value), ctx))

@@ -6,7 +6,7 @@ import ast
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.waits.reads import is_on_device
-from perflint.ir.calls import argument, callee_name, is_constant
+from perflint.ir.calls import argument, arguments_of, callee_name, is_constant
 from perflint.torch_model import graphs
 from perflint.torch_model.names import canonical
 
@@ -16,7 +16,7 @@ def looked_up(call: ast.Call, ctx: FileFacts) -> ast.expr | None:
     spared = sparing(call, ctx)
     if spared is None or any(_is_given(call, name, place) for name, place in spared):
         return None
-    given = (*call.args, *(item.value for item in call.keywords))
+    given = arguments_of(call)
     return next((item for item in given if not isinstance(item, ast.Starred) and is_on_device(item, ctx)), None)
 
 

@@ -9,7 +9,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.values.kind import Kind, Tag
 from perflint.ir.callees import last_name as last_of
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.syntax.walk import walk
 from perflint.torch_model import distributed
 
@@ -99,14 +99,12 @@ def _hands_over(call: ast.Call, ctx: FileFacts) -> bool:
         return False
     if target:
         return False  # known, and nothing of another process: a queue of threads, `numpy.put`
-    if name not in ("share_memory_", "remote") and not any(_may_hold_tensors(ctx.kind(item)) for item in _given(call)):
+    if name not in ("share_memory_", "remote") and not any(
+        _may_hold_tensors(ctx.kind(item)) for item in arguments_of(call)
+    ):
         return False
     ref = ctx.project_target(call.func)
     return ref is None or ref.kind != FUNCTION or _handed_on(Scope(ref.path, ref.name), ctx)
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(item.value for item in call.keywords)]
 
 
 def _may_hold_tensors(kind: Kind) -> bool:

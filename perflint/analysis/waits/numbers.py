@@ -14,7 +14,7 @@ from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.values.outside_stores import ends_as_tensor
 from perflint.analysis.waits.reads import Read, certainty_on_device, kind_on_device
 from perflint.finding import Confidence
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
 from perflint.ir.notation import is_text
 from perflint.syntax.bindings import Definition
 from perflint.torch_model import counts
@@ -157,7 +157,7 @@ def numbers_of(node: ast.AST, ctx: FileFacts) -> Iterator[ast.expr]:
         yield from (place for place in places if isinstance(place, (ast.Name, ast.Subscript, ast.Call, ast.BinOp)))
     elif isinstance(node, ast.Call) and callee_name(node) in NUMBER_NAMES:
         # Most are literals, sizes and settings: the text tells before the callee is looked up.
-        if any(_may_be_read(item, ctx) for item in (*node.args, *(item.value for item in node.keywords))):
+        if any(_may_be_read(item, ctx) for item in arguments_of(node)):
             is_method = isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor
             dotted = None if is_method else ctx.target(node.func)
             if dotted is None and (_is_of_import(node.func, ctx) or _is_of_object(node.func, ctx)):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Place
 from perflint.finding import Heat
-from perflint.ir.calls import callee_name, is_constant, keyword
+from perflint.ir.calls import arguments_of, callee_name, is_constant, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model.effects import Effect
 
@@ -55,7 +55,7 @@ def _copies_to_host(call: ast.Call, ctx: FileFacts) -> bool:
         return False
     if call.func.attr == "copy_":
         return ctx.kind(call.func.value).place is not Place.DEVICE
-    return any(isinstance(item, ast.Constant) and item.value == "cpu" for item in _given(call))
+    return any(isinstance(item, ast.Constant) and item.value == "cpu" for item in arguments_of(call))
 
 
 def _is_left_running(call: ast.Call, region: ast.AST, ctx: FileFacts) -> bool:
@@ -66,7 +66,7 @@ def _is_left_running(call: ast.Call, region: ast.AST, ctx: FileFacts) -> bool:
     if isinstance(statement, ast.Expr) and statement.value is call:
         return True
     held = {part.id for part in walk(statement) if isinstance(part, ast.Name)} - {
-        part.id for item in _given(call) for part in walk(item) if isinstance(part, ast.Name)
+        part.id for item in arguments_of(call) for part in walk(item) if isinstance(part, ast.Name)
     }
     waited = {name for name, loop in _waited(region) if name in held or loop & held}
     return not waited
@@ -116,7 +116,3 @@ def _is_beside_a_capture(node: ast.Call, ctx: FileFacts) -> bool:
         for item in ctx.tree.block_of(ctx.tree.statement_of(node))
         for part in walk(item)
     )
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(item.value for item in call.keywords)]

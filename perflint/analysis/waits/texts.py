@@ -12,7 +12,7 @@ from perflint.analysis.values.kind import Tag
 from perflint.analysis.waits.losses import is_propagated
 from perflint.analysis.waits.reads import certainty_on_device, device_read, is_on_device, kind_on_device
 from perflint.finding import Confidence
-from perflint.ir.calls import callee_name, is_constant
+from perflint.ir.calls import arguments_of, callee_name, is_constant
 from perflint.syntax.walk import children
 from perflint.torch_model import trackers
 
@@ -131,7 +131,7 @@ def printed_in(node: ast.expr, ctx: FileFacts) -> Iterator[Printed]:
         whole = TEXT_OF_TENSOR
         if callee_name(node) == "format" or is_tracker(node, ctx):
             whole = ONE_NUMBER
-        for argument in (*node.args, *(item.value for item in node.keywords)):
+        for argument in arguments_of(node):
             yield from _printed(argument, 0 if is_lazy(node) else whole, ctx)
     elif isinstance(node, ast.BinOp):
         for value, whole in _filled_in(node.left, node.right):

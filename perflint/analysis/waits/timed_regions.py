@@ -9,7 +9,8 @@ from typing import NamedTuple
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.phases import SETTLES
 from perflint.analysis.values.kind import Kind, Place, Tag
-from perflint.ir.calls import callee_name
+from perflint.ir.calls import arguments_of, callee_name
+from perflint.syntax.named import gives
 from perflint.torch_model.effects import Effect
 
 _CLOCKS = frozenset(
@@ -51,13 +52,13 @@ def timed_region(node: ast.BinOp, ctx: FileFacts) -> Region | None:
     """The source between the two readings of a clock that are subtracted."""
     if not isinstance(node.right, ast.Name):
         return None
-    readings = [reading for reading in _readings(node, ctx) if _is_of(reading, node.right.id)]
+    readings = [reading for reading in _readings(node, ctx) if gives(reading, node.right.id)]
     if not readings or _is_of_all_turns(readings, node, ctx):
         return None
     if isinstance(node.left, ast.Call) and ctx.target(node.left.func) in _CLOCKS:
         end = (node.lineno, node.col_offset)
     elif isinstance(node.left, ast.Name):
-        ends = [reading for reading in _readings(node, ctx) if _is_of(reading, node.left.id)]
+        ends = [reading for reading in _readings(node, ctx) if gives(reading, node.left.id)]
         ends = [reading for reading in ends if _place(reading) < _place(node)]
         if not ends:
             return None
@@ -83,10 +84,6 @@ def _readings(node: ast.AST, ctx: FileFacts) -> list[ast.Assign]:
         for part in ctx.walk(function) if isinstance(part, ast.Assign)
         if isinstance(part.value, ast.Call) and ctx.target(part.value.func) in _CLOCKS
     ]  # fmt: skip
-
-
-def _is_of(reading: ast.Assign, name: str) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == name for target in reading.targets)
 
 
 def _place(node: ast.AST) -> tuple[int, int]:
@@ -166,7 +163,7 @@ def _may_wait(call: ast.Call, ctx: FileFacts) -> bool:
         return ctx.effects(call).does(*_WAITING)
     if not target:
         return True
-    return any(_may_be_tensor(item, ctx) for item in (*call.args, *(item.value for item in call.keywords)))
+    return any(_may_be_tensor(item, ctx) for item in arguments_of(call))
 
 
 def _may_be_tensor(value: ast.expr, ctx: FileFacts) -> bool:

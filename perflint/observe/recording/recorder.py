@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -305,8 +305,3 @@ class Recorder:
         if len(self._nodes) > _NODES:
             for number in list(self._nodes)[: len(self._nodes) - _NODES // 2]:
                 del self._nodes[number]
-
-
-def counts_by_step(observation: Observation) -> Mapping[int, StepTotal]:
-    """The sums of each steady step by its index."""
-    return {total.index: total for total in observation.totals}
