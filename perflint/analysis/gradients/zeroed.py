@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, is_constant, keyword
+from perflint.ir.notation import last_name
 from perflint.syntax.walk import walk
 
 
@@ -57,14 +57,21 @@ def _is_of_loop(zeroed: ast.Call, ctx: FileFacts) -> bool:
 
 def has_written_gradients(zeroed: ast.Call, ctx: FileFacts) -> bool:
     """Whether this file copies or adds into the gradients of what has this name: then they must be there."""
-    into = rf"\b{re.escape(_owner(zeroed))}\b.*\.grad\b"
+    owner = _owner(zeroed)
     for part in walk(ctx.tree.module):
         target: ast.expr | None = part.target if isinstance(part, ast.AugAssign) else None
         if isinstance(part, ast.Call) and callee_name(part) in ("copy_", "add_"):
             target = part.func.value if isinstance(part.func, ast.Attribute) else None
-        if target is not None and re.search(into, ctx.text(target)):
+        if target is not None and any(_is_gradient_of(inner, owner) for inner in walk(target)):
             return True
     return False
+
+
+def _is_gradient_of(node: ast.AST, owner: str) -> bool:
+    """`owner.grad`, `self.owner.weight.grad`, `owners[owner].grad`"""
+    if not isinstance(node, ast.Attribute) or node.attr != "grad":
+        return False
+    return any(last_name(part) == owner for part in walk(node.value))
 
 
 def zeroes_by_default(receiver: ast.expr, ctx: FileFacts) -> bool:

@@ -190,9 +190,14 @@ def annotated_names(annotation: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         elif last in _MAPPINGS:
             if len(arguments) == 2:
                 inner += annotated_names(arguments[1])[0]
-        elif re.fullmatch(r"[A-Za-z_][\w.]*", head) and head != "None":
+        elif is_dotted(head) and head != "None":
             direct.append(head)
     return tuple(dict.fromkeys(direct)), tuple(dict.fromkeys(inner))
+
+
+def is_dotted(text: str) -> bool:
+    """Whether a text is a name, with attributes or without."""
+    return re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None
 
 
 def element_names(annotation: str, index: object) -> tuple[str, ...]:

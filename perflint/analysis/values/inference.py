@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from perflint.analysis.evidence import looks_like_loader
+from perflint.analysis.names.module_names import is_dotted
 from perflint.analysis.names.refs import (
     CLASS,
     EXTERNAL,
@@ -247,8 +248,6 @@ class Inference:
             return Kind(Tag.FUNCTION, qualified=self.classes.name_lambda(node), path=self.path)
         return displays.kind_of(node, frame, self.eval)
 
-    # Names.
-
     def _name(self, node: ast.Name, frame: Frame | None) -> Kind:
         if not isinstance(node.ctx, ast.Load):
             bound = self.flow.definition_at(node)
@@ -262,10 +261,10 @@ class Inference:
             found = NAMED_LOADER
         if found.tag in (Tag.STRING, Tag.DEVICE) and found.device is not None and found.device.may_be_cuda:
             found = found.but(device=Device.MAYBE) if self.joining.may_be_replaced(definitions) else found
-        if found.tag is Tag.SEQUENCE and len(definitions) == 1:
+        if found.tag is Tag.SEQUENCE and one:
             found = self.filling.with_appended(definitions[0], found, frame)
         if found.tag in _FILLED or _may_be_mapping(found):
-            empty = len(definitions) == 1 and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
+            empty = one and (is_empty_dict(definitions[0]) or is_placeholder(definitions[0]))
             found = self.filling.with_new_items(node, found, frame, empty=empty)
         if found.tag is Tag.MAPPING or (found.tag in (Tag.BATCH, Tag.TENSOR) and found.on_host):
             found = self.filling.with_keys(node, found, frame)
@@ -453,7 +452,7 @@ class Inference:
         """The same, through so many aliases of types."""
 
         def instance_of(name: str) -> Kind:
-            if not promises.is_name(name):
+            if not is_dotted(name):
                 return UNKNOWN
             refs = self.program.resolver.refs(name, scope) if scope.path in self.program.summaries else ()
             alias = type_aliases.find(name, self) if depth and type_aliases.may_be(refs, scope, self.path) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -248,7 +247,3 @@ def split(text: str, separator: str) -> list[str]:
             start = index + 1
     parts.append(text[start:].strip())
     return [part for part in parts if part]
-
-
-def is_name(text: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][\w.]*", text) is not None
