@@ -316,7 +316,7 @@ class CallGraph:
             confidence = Confidence.MEDIUM
             if not targets:
                 # One of these runs there, and what it is given may be meant for another one.
-                meant = self._picked.targets(call, scope, facts) or self._guesses.of_its_kind(call)
+                meant = self._picked.targets(call, scope, facts) or self._guesses.of_its_kind(call, scope.path)
                 meant = meant or self._guesses.of_its_family(call)
                 inherited = dict.fromkeys(meant or self._guesses.of_network(call), confidence)
             if not targets and not inherited:

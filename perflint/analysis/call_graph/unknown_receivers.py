@@ -76,9 +76,9 @@ class Guesses:
         found = [scope for scope, facts in self.resolver.nesting.by_name.get(name, ()) if facts.in_class]
         return found if len(found) > 1 and self._is_family(found) else []
 
-    def of_its_kind(self, call: CallFacts) -> list[Scope]:
-        """Methods of classes that are called as what a call is of: `self.agent.update(...)` of `DrQAgent`. Which of
-        them it is, a configuration says.
+    def of_its_kind(self, call: CallFacts, path: str) -> list[Scope]:
+        """Methods of classes that are called as what a call in the file `path` is of: `self.agent.update(...)` of
+        `DrQAgent`. Which of them it is, a configuration says; a file that defines one itself means that one.
         """
         owner, name = _owner_and_name(call)
         words = owner.split("_")
@@ -89,7 +89,8 @@ class Guesses:
         found = self._of_kind.get((kind, name))
         if found is None:
             found = self._of_kind[kind, name] = self._methods_of_kind(kind, name)
-        return [scope for scope in found if self._takes(scope, call)]
+        taking = [scope for scope in found if self._takes(scope, call)]
+        return [scope for scope in taking if scope.path == path] or taking
 
     def of_network(self, call: CallFacts) -> list[Scope]:
         """The method of a module of the program that is called on what goes by a network's name, where it is one
