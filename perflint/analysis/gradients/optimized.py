@@ -22,10 +22,10 @@ def steps_no_model(node: ast.AST, ctx: FileFacts) -> bool:
     or the backward is walked back again, which compiled code does not allow.
     """
     around = ctx.tree.function_of(node) or ctx.tree.module
-    made = ctx.once(_optimizers_in, around)
+    made = ctx.once(optimizers_in, around)
     if made and all(part.args and _is_some_tensors(part.args[0]) for part in made):
         return True
-    if any(_is_of_a_copy(part, node) for part in ctx.once(_optimizers_in, node)):
+    if any(_is_of_a_copy(part, node) for part in ctx.once(optimizers_in, node)):
         return True
     return ctx.once(_is_walked_twice, around)
 
@@ -39,7 +39,8 @@ def _is_walked_twice(function: ast.AST, ctx: FileFacts) -> bool:
     )
 
 
-def _optimizers_in(region: ast.AST, ctx: FileFacts) -> list[ast.Call]:
+def optimizers_in(region: ast.AST, ctx: FileFacts) -> list[ast.Call]:
+    """The calls in a region that make an optimizer of torch."""
     return [part for part in walk(region) if isinstance(part, ast.Call) and _makes_optimizer(part, ctx)]
 
 

@@ -7,6 +7,8 @@ import ast
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.sources import last_of_call
 from perflint.analysis.gradients.module_sizes import holds_few, holds_few_by_name
+from perflint.analysis.gradients.optimized import optimizers_in
+from perflint.analysis.gradients.trained_after import owners
 from perflint.analysis.naming.models import COPIES, LAST_LAYERS, PARAMETER_LISTS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.ir.calls import callee_name, is_constant
@@ -120,16 +122,29 @@ def _is_state(node: ast.expr) -> bool:
 
 
 def walks_few(node: ast.expr, ctx: FileFacts) -> bool:
-    """Whether the walk is over the handful of parameters of a layer or two, or those of the last layers only."""
+    """Whether the walk is over the handful of parameters of a layer or two, or those of the last layers only. Of a
+    small network that has a step of its own, a walk takes as large a share of the step as that of a large one.
+    """
     if any(_is_few(part, ctx) for part in walk(node)) or "_parameters" in names_in(node):
         return True  # `module._parameters` holds those of the module itself, not of its layers
-    return any(
-        isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and part.func.attr in _WALKS
-        and (holds_few(ctx.kind(part.func.value), ctx) or holds_few_by_name(part.func.value, ctx))
+    walked = [
+        part.func.value
         for part in walk(node)
-    )
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _WALKS
+    ]
+    if not any(holds_few(ctx.kind(module), ctx) or holds_few_by_name(module, ctx) for module in walked):
+        return False
+    return not _are_stepped_alone(walked, ctx)
+
+
+def _are_stepped_alone(modules: list[ast.expr], ctx: FileFacts) -> bool:
+    """Whether the class or the function makes an optimizer for some of these modules alone:
+    `Adam(self.critic.parameters())`.
+    """
+    around = ctx.tree.class_of(modules[0]) or ctx.tree.function_of(modules[0]) or ctx.tree.module
+    texts = {ctx.text(module) for module in modules}
+    stepped = (owners(call.args[0], ctx) for call in ctx.once(optimizers_in, around) if call.args)
+    return any(found and found <= texts for found in stepped)
 
 
 def _is_few(node: ast.AST, ctx: FileFacts) -> bool:

@@ -54,14 +54,14 @@ def parameters_of(optimizer: ast.expr, ctx: FileFacts) -> set[str]:
     for origin in ctx.inference.origins(optimizer):
         if not isinstance(origin, ast.Call) or not origin.args:
             return set()
-        owners = _owners(origin.args[0], ctx)
-        if not owners:
+        stepped = owners(origin.args[0], ctx)
+        if not stepped:
             return set()
-        found |= owners
+        found |= stepped
     return found
 
 
-def _owners(value: ast.expr, ctx: FileFacts) -> set[str]:
+def owners(value: ast.expr, ctx: FileFacts) -> set[str]:
     """The modules whose parameters these are: of one, of a chain, a sum or a list of several, of groups with options.
     Empty where one of the parts is not plain to see.
     """
@@ -75,11 +75,11 @@ def _owners(value: ast.expr, ctx: FileFacts) -> set[str]:
         return _all_owners(value.elts, ctx)
     if isinstance(value, ast.Dict):
         return _all_owners([item for key, item in zip(value.keys, value.values) if is_constant(key, "params")], ctx)
-    return _owners(value.value, ctx) if isinstance(value, ast.Starred) else set()
+    return owners(value.value, ctx) if isinstance(value, ast.Starred) else set()
 
 
 def _all_owners(parts: Sequence[ast.expr], ctx: FileFacts) -> set[str]:
-    found = [_owners(part, ctx) for part in parts]
+    found = [owners(part, ctx) for part in parts]
     return set[str]().union(*found) if all(found) else set()
 
 
