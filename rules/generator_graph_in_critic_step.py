@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from perflint.api import Applicability, Calls, Context, Finding, Fix, Heat, Impact, Rule
 from perflint.api.gradients import (
+    foreign_maker,
     forwards_of_loss,
     is_differentiated,
-    is_model_call,
     is_walked_again,
-    network_of,
-    runs_own_layers,
     trained_after,
 )
 
@@ -63,38 +61,31 @@ class GeneratorGraphInCriticStep(Rule):
         trained = trained_after(node, ctx)
         if not trained:
             return
+        found: dict[ast.Call, list[tuple[ast.expr, ast.Call]]] = {}
         for forward, given in forwards_of_loss(node, trained, ctx):
-            maker = _maker(given, ctx)
-            if maker is None or ctx.grad_off(maker) or network_of(maker, ctx) in trained:
-                continue
-            if is_differentiated(given, node, ctx) or is_walked_again(forward, node, ctx):
-                continue
-            name = ctx.text(given)
-            yield self.finding(
-                given,
-                ctx,
-                f"This loss runs its backward pass through `{ctx.text(maker.func)}`, whose gradients this step does "
-                f"not use; it {ctx.heat(node).phrase}.",
-                advice=f"Pass `{name}.detach()` to `{ctx.text(forward.func)}`.",
-                fix=Fix(
-                    f"Detach `{name}`",
-                    Applicability.UNSAFE,
-                    (ctx.edit.replace(given, f"{ctx.tree.text(given)}.detach()"),),
-                    reason="this step would no longer leave gradients in the generator",
-                ),
-                related=(ctx.hop(maker, "the graph begins here"), ctx.hop(node, "the backward pass")),
-            )
+            maker = foreign_maker(given, trained, ctx)
+            if maker is not None and not is_differentiated(given, node, ctx) and not is_walked_again(forward, node, ctx):
+                found.setdefault(forward, []).append((given, maker))
+        for forward, inputs in found.items():
+            yield self._finding(forward, inputs, node, ctx)
 
-
-def _maker(given: ast.expr, ctx: Context) -> ast.Call | None:
-    """The one forward whose result is given, as it came."""
-    if isinstance(given, ast.Call):
-        return given if _runs(given, ctx) else None
-    made = ctx.inference.flow.definitions(given) if isinstance(given, ast.Name) else ()
-    if len(made) != 1 or made[0].path or not isinstance(made[0].value, ast.Call):
-        return None
-    return made[0].value if _runs(made[0].value, ctx) else None
-
-
-def _runs(call: ast.Call, ctx: Context) -> bool:
-    return is_model_call(call, ctx) or runs_own_layers(call, ctx)
+    def _finding(
+        self, forward: ast.Call, inputs: list[tuple[ast.expr, ast.Call]], node: ast.Call, ctx: Context
+    ) -> Finding:
+        given, maker = inputs[0]
+        names = " and ".join(f"`{ctx.text(item)}.detach()`" for item, _ in inputs)
+        edits = (ctx.edit.replace(item, f"{ctx.tree.text(item)}.detach()") for item, _ in inputs)
+        return self.finding(
+            given,
+            ctx,
+            f"This loss runs its backward pass through `{ctx.text(maker.func)}`, whose gradients this step does "
+            f"not use; it {ctx.heat(node).phrase}.",
+            advice=f"Pass {names} to `{ctx.text(forward.func)}`.",
+            fix=Fix(
+                f"Detach `{ctx.text(given)}`",
+                Applicability.UNSAFE,
+                tuple(edits),
+                reason="this step would no longer leave gradients in the generator",
+            ),
+            related=(ctx.hop(maker, "the graph begins here"), ctx.hop(node, "the backward pass")),
+        )

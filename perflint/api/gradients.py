@@ -30,6 +30,7 @@ from perflint.analysis.gradients.evaluation_loops import (
     tells_of_modes,
     walks_back,
 )
+from perflint.analysis.gradients.foreign_graphs import foreign_maker
 from perflint.analysis.gradients.forwards import (
     is_forward,
     is_given_counts,
@@ -137,6 +138,7 @@ __all__ = [
     "first_with_gradients",
     "flagged_evaluation",
     "forward_behind",
+    "foreign_maker",
     "forwards_behind",
     "forwards_of_loss",
     "frozen_forwards",

@@ -38,7 +38,7 @@ _OF_DISTRIBUTIONS = frozenset("rsample log_prob entropy cdf icdf".split()) | _DR
 #: Give values and their places: no gradient flows through the places.
 _WITH_PLACES = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
 #: Methods of tensors through which gradients flow.
-_CARRIERS = (
+CARRIERS = (
     tensors.VIEW_METHODS
     | tensors.CAST_METHODS
     | tensors.FRESH_METHODS
@@ -220,7 +220,7 @@ class Followed:
             return True
         if node.attr in self.readers or (node.attr in _DRAWS and self._is_distribution(node.value)):
             return True
-        carries = node.attr in _CARRIERS or node.attr in _WITH_PLACES
+        carries = node.attr in CARRIERS or node.attr in _WITH_PLACES
         return carries and self.ends(call, depth)
 
     def _ends_at_call(self, node: ast.Call | ast.keyword, depth: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from perflint.analysis.evidence import BACKWARD_CALLS
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.gradients.given_optimizers import held_by_given
 from perflint.analysis.gradients.method_forwards import runs_one_of
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name, is_constant
@@ -49,7 +50,11 @@ def calls_in_order(function: ast.AST, ctx: FileFacts) -> tuple[list[ast.Call], d
 
 
 def parameters_of(optimizer: ast.expr, ctx: FileFacts) -> set[str]:
-    """`self.critic` of what `Adam(self.critic.parameters())` gives."""
+    """`self.critic` of what `Adam(self.critic.parameters())` gives, made here or by the callers."""
+    return _of_made(optimizer, ctx) or held_by_given(optimizer, ctx, _of_made)
+
+
+def _of_made(optimizer: ast.expr, ctx: FileFacts) -> set[str]:
     found: set[str] = set()
     for origin in ctx.inference.origins(optimizer):
         if not isinstance(origin, ast.Call) or not origin.args:
@@ -67,7 +72,7 @@ def owners(value: ast.expr, ctx: FileFacts) -> set[str]:
     """
     if isinstance(value, ast.Call):
         if callee_name(value) == "parameters" and isinstance(value.func, ast.Attribute):
-            return {ctx.text(value.func.value)}
+            return {ctx.text(value.func.value).removesuffix(".module")}
         return _all_owners(value.args[-1:] if callee_name(value) == "filter" else value.args, ctx)
     if isinstance(value, ast.BinOp):
         return _all_owners([value.left, value.right], ctx)
