@@ -64,7 +64,11 @@ class GeneratorGraphInCriticStep(Rule):
         found: dict[ast.Call, list[tuple[ast.expr, ast.Call]]] = {}
         for forward, given in forwards_of_loss(node, trained, ctx):
             maker = foreign_maker(given, trained, ctx)
-            if maker is not None and not is_differentiated(given, node, ctx) and not is_walked_again(forward, node, ctx):
+            if (
+                maker is not None
+                and not is_differentiated(given, node, ctx)
+                and not is_walked_again(forward, node, ctx)
+            ):
                 found.setdefault(forward, []).append((given, maker))
         for forward, inputs in found.items():
             yield self._finding(forward, inputs, node, ctx)

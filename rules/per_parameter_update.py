@@ -6,17 +6,27 @@ import ast
 from collections.abc import Iterator
 
 from perflint.api import (
+    Calls,
     Context,
     Finding,
     Heat,
     Impact,
     Loops,
+    Nodes,
     Rule,
     callee_name,
 )
 from perflint.api.loops import launches_of_step, names_in
 from perflint.api.names import ADAPTS
-from perflint.api.parameters import Update, is_walk, treats_alike, updates_of_each, walks_few, walks_parameters
+from perflint.api.parameters import (
+    Update,
+    is_walk,
+    new_values_of_parameters,
+    treats_alike,
+    updates_of_each,
+    walks_few,
+    walks_parameters,
+)
 from perflint.api.phases import is_trial_run
 
 from ._fixes.foreach_advice import advice_for
@@ -42,8 +52,9 @@ class PerParameterUpdate(Rule):
 
     What it does
 
-    Reports loops on the hot path that update all parameters one by one, and the `step` of an optimizer of your own that
-    does the same arithmetic on each.
+    Reports loops on the hot path that update all parameters one by one, lists and dicts of new values for all of them
+    (`[w - rate * g for w, g in zip(weights, gradients)]`), and the `step` of an optimizer of your own that does the
+    same arithmetic on each.
 
     Why is this slow?
 
@@ -93,11 +104,12 @@ class PerParameterUpdate(Rule):
 
     code, name = "TPL605", "per-parameter-update"
     impact = Impact.MEDIUM
-    listens = (Loops(),)
+    listens = (Loops(), Nodes(ast.ListComp, ast.DictComp), Calls("list", "tuple", "dict", "OrderedDict"))
     at_least = Heat.STEP
 
     def check(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
         if not isinstance(node, ast.For):
+            yield from self._made_anew(node, ctx)
             return
         if (launches := launches_of_step(node, ctx)) >= _SEVERAL and ctx.heat(node.body[0]) >= Heat.STEP:
             yield self._own_step(node, launches, ctx)
@@ -120,6 +132,20 @@ class PerParameterUpdate(Rule):
             fix=on_lists(node, ctx),
         )
 
+    def _made_anew(self, node: ast.AST, ctx: Context) -> Iterator[Finding]:
+        """New values for all parameters in a list, which leave the old ones as they are."""
+        made = new_values_of_parameters(node, ctx)
+        if made is None or ctx.heat(node) < Heat.STEP or _has_another_way(node, ctx) or walks_few(made.over, ctx):
+            return
+        if not is_trial_run(node, ctx) and not _adapts_to_tasks(node, ctx):
+            yield self.finding(
+                node,
+                ctx,
+                f"The list of new values for `{ctx.text(made.over)}` {ctx.heat(node).phrase} and launches "
+                f"{made.launches} operations for each parameter.",
+                advice="Use `torch._foreach_mul` and `torch._foreach_add` on the lists; autograd differentiates both.",
+            )
+
     def _own_step(self, node: ast.For, launches: int, ctx: Context) -> Finding:
         """The step of an optimizer that the project has written itself."""
         return self.finding(
@@ -132,7 +158,7 @@ class PerParameterUpdate(Rule):
         )
 
 
-def _adapts_to_tasks(node: ast.For, ctx: Context) -> bool:
+def _adapts_to_tasks(node: ast.AST, ctx: Context) -> bool:
     """Whether the step around `node` adapts the model to a task: it runs tens of forwards and backwards, mostly of a
     small network.
     """
@@ -143,7 +169,7 @@ def _adapts_to_tasks(node: ast.For, ctx: Context) -> bool:
     )
 
 
-def _has_another_way(node: ast.For, ctx: Context) -> bool:
+def _has_another_way(node: ast.AST, ctx: Context) -> bool:
     """Whether it is an optimizer's own step, stands beside a `_foreach_` way, or walks over sharded tensors."""
     if ctx.mentions(*_SHARDED):
         return True

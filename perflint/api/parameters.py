@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.frequency.new_parameters import new_values_of_parameters
 from perflint.analysis.frequency.parameter_updates import Update, changes_parameters, treats_alike, updates_of_each
 from perflint.analysis.gradients.parameter_statistics import is_of_values_only, is_penalty
 from perflint.analysis.gradients.parameter_walks import is_walk, walk_of_parameters, walks_few, walks_parameters
@@ -17,6 +18,7 @@ __all__ = [
     "is_of_values_only",
     "is_penalty",
     "is_walk",
+    "new_values_of_parameters",
     "treats_alike",
     "updates_of_each",
     "walk_of_parameters",

@@ -22,7 +22,7 @@ _UPDATES = frozenset(
 _HARMLESS = frozenset(
     "detach to float data is_floating_point items values keys zip parameters named_parameters state_dict isinstance "
     "hasattr getattr no_grad type_as cpu cuda startswith replace removeprefix min max float int dtype clone view_as "
-    "is_complex get".split()
+    "is_complex get append".split()
 )
 #: Methods by which classes of moving averages mix two values.
 _MIXERS = frozenset("update_average".split())
@@ -117,9 +117,11 @@ def _root(node: ast.expr) -> str | None:
 
 
 def _sets_tensor(target: ast.expr, own: set[str]) -> bool:
-    """Whether an assignment gives a parameter other values: `p.data = ...`, `average[name] = ...`."""
+    """Whether an assignment gives a parameter other values: `p.data = ...`, `average[name] = ...`, or keeps with it
+    what those are to be: `p.fast = ...`.
+    """
     if isinstance(target, ast.Attribute):
-        return target.attr in ("data", "grad") and _root(target) in own
+        return _root(target) in own
     return isinstance(target, ast.Subscript) and _root(target) in own
 
 
@@ -131,6 +133,20 @@ def treats_alike(node: ast.For) -> bool:
         if isinstance(part, (ast.If, ast.IfExp)) and _tells_apart(part.test):
             return False
         if isinstance(part, (ast.For, ast.While, ast.Break, ast.Return, ast.Await, ast.Yield)):
+            return False
+    return True
+
+
+def only_combines(value: ast.expr) -> bool:
+    """Whether a value is arithmetic on tensors that treats all alike."""
+    for part in walk(value):
+        if isinstance(part, ast.Call) and callee_name(part) not in _UPDATES | _HARMLESS:
+            return False
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.MatMult, ast.Mod)):
+            return False
+        if isinstance(part, ast.IfExp) and _tells_apart(part.test):
+            return False
+        if isinstance(part, (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.JoinedStr)):
             return False
     return True
 

@@ -13,18 +13,17 @@ from perflint.analysis.gradients.graph_of_loss import goes_through
 from perflint.analysis.gradients.method_forwards import network_of, runs_own_layers
 from perflint.analysis.gradients.model_calls import is_model_call
 from perflint.analysis.gradients.module_sizes import holds_weights
+from perflint.analysis.gradients.passing_on import passes_on
 from perflint.analysis.gradients.results import CARRIERS, computes, may_hold_parameters
 from perflint.analysis.gradients.trained_after import values_of
-from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.values.kind import Tag
 from perflint.ir.calls import callee_name
-from perflint.torch_model.effects import Effect
 
 _MOST_PARTS = 64
 #: Layers of torch that hold what they are given.
 _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "Module", "DataParallel")
-#: What a function of the program calls where its result may have no graph of what it is given.
-_CUTTING = frozenset("detach detach_ item numpy tolist argmax argmin multinomial no_grad long int bool".split())
+#: Methods whose results have no graph of what they are called on.
+_CUTTING = frozenset("detach detach_ item numpy tolist argmax argmin multinomial long int bool".split())
 
 
 def foreign_maker(given: ast.expr, trained: set[str], ctx: FileFacts) -> ast.Call | None:
@@ -91,22 +90,8 @@ def _given_on(call: ast.Call, ctx: FileFacts) -> list[ast.expr] | None:
     """What the graph of a call's result leads on to, None where it ends or nobody knows."""
     if callee_name(call) in _CUTTING:
         return None
-    if computes(call, ctx):
+    if computes(call, ctx) or passes_on(call, ctx):
         return [*call.args, *(item.value for item in call.keywords)]
-    ref = ctx.project_target(call.func)
-    if ref is not None:
-        is_plain = ref.kind == FUNCTION and bool(ref.path) and _passes_on(Scope(ref.path, ref.name), ctx)
-        return [*call.args, *(item.value for item in call.keywords)] if is_plain else None
     if isinstance(call.func, ast.Attribute) and call.func.attr in CARRIERS:
         return [call.func.value]
     return None
-
-
-def _passes_on(scope: Scope, ctx: FileFacts) -> bool:
-    """Whether a function computes its result with the graph of what it is given: it runs no network, cuts nothing."""
-    facts = ctx.program.function(scope)
-    if not facts.returns or facts.is_generator or any(item.kind == "no_grad" for item in facts.contexts):
-        return False
-    if facts.decorators or ctx.program.effects(scope).does(Effect.FORWARD):
-        return False
-    return not any(str(call.func).rpartition(".")[2] in _CUTTING for call in facts.calls)

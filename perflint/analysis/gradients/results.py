@@ -10,6 +10,7 @@ from perflint.analysis.gradients.forwards import FORWARD_METHODS
 from perflint.analysis.gradients.frozen import is_frozen
 from perflint.analysis.gradients.method_forwards import runs_own_layers
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call, name_of_whole
+from perflint.analysis.gradients.passing_on import passes_on
 from perflint.analysis.names.refs import Scope
 from perflint.analysis.naming.models import GRADIENTS_OFF, LAYER_WITH_PARAMETERS, WITHOUT_PARAMETERS
 from perflint.analysis.values.kind import Tag
@@ -67,7 +68,7 @@ def _behind(
     if isinstance(value, ast.Call):
         if is_model_call(value, ctx) or (methods and runs_own_layers(value, ctx)):
             yield value
-        elif computed and computes(value, ctx):
+        elif computed and (computes(value, ctx) or passes_on(value, ctx)):
             parts = value.args
         elif isinstance(value.func, ast.Attribute):
             yield from _behind(value.func.value, ctx, depth, seen, computed=computed, methods=methods)
@@ -240,7 +241,7 @@ class Followed:
             return self.ends(call, depth)
         target = self.ctx.target(call.func) or ""
         if not target.startswith("torch."):
-            return False
+            return passes_on(call, self.ctx) and self.ends(call, depth - 1)
         if target.rpartition(".")[2] in self.reading:
             return True
         return computes(call, self.ctx) and self.ends(call, depth)

@@ -12,6 +12,7 @@ from perflint.analysis.loading.few_items import may_have_few_items
 from perflint.analysis.loading.glanced import is_glanced_at
 from perflint.analysis.loading.handed_samples import asked_data_sets
 from perflint.analysis.loading.loaders import option
+from perflint.analysis.loading.transformed_pictures import transforms_pictures
 from perflint.analysis.names.refs import CLASS, EXTERNAL, FUNCTION, INSTANCE, Ref, Scope
 from perflint.analysis.naming.data import COSTLY, IN_MEMORY, LABELS, TEXT_ENCODER, TOKENIZES
 from perflint.analysis.own_attributes import is_own
@@ -107,6 +108,8 @@ def _refs_of_one(dataset: ast.expr, ctx: FileFacts) -> tuple[Ref, ...]:
 
 def _work_of(dataset: ast.expr, ctx: FileFacts) -> Work:
     """What all data sets that it may be have in common; where none of them tells, what its own name is bound to."""
+    if transforms_pictures(dataset, ctx):
+        return "work"
     origins = datasets_of(dataset, ctx)
     found = {_work_of_one(origin, ctx) for origin in origins}
     if not found or (found == {"unknown"} and not any(_refs_of_one(origin, ctx) for origin in origins)):
