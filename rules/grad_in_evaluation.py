@@ -21,7 +21,7 @@ from perflint.api import (
 )
 from perflint.api.gradients import (
     asks_for_gradients,
-    evaluated,
+    evaluated_by,
     evaluated_elsewhere,
     evaluating_forwards,
     evaluating_passes,
@@ -207,7 +207,7 @@ class GradInEvaluation(Rule):
     ) -> Iterator[Finding]:
         """A function that evaluates what it, or who calls it, puts into evaluation mode."""
         parts = ctx.body(node)
-        models = switched or {name for part in parts if (name := evaluated(part))}
+        models = switched or {name for part in parts for name in evaluated_by(part)}
         if not models or asks_for_gradients(node) or walks_back(node, ctx):
             return
         forward = first_with_gradients(parts, models, ctx, at_least)

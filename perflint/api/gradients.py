@@ -17,7 +17,6 @@ from perflint.analysis.gradients.evaluating_callers import evaluated_elsewhere
 from perflint.analysis.gradients.evaluating_flags import flagged_evaluation
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.evaluation_loops import (
-    evaluated,
     evaluating_forwards,
     evaluating_passes,
     evaluating_script,
@@ -54,6 +53,7 @@ from perflint.analysis.gradients.in_reach import (
     tells_of_gradients,
 )
 from perflint.analysis.gradients.method_forwards import network_of, runs_own_layers
+from perflint.analysis.gradients.mode_switches import evaluated_by
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     is_model_call,
@@ -129,7 +129,7 @@ __all__ = [
     "compiled_around",
     "compiled_handle",
     "discarded_gradients",
-    "evaluated",
+    "evaluated_by",
     "evaluated_elsewhere",
     "evaluating_forwards",
     "evaluating_passes",

@@ -12,6 +12,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.gradients.evaluation_helpers import run_by_helper
 from perflint.analysis.gradients.forwards import arguments_by_name
 from perflint.analysis.gradients.method_forwards import model_name, names_of_models, runs_model, runs_part
+from perflint.analysis.gradients.mode_switches import evaluated, evaluated_by
 from perflint.analysis.gradients.model_calls import (
     asks_for_gradients,
     asks_in,
@@ -207,10 +208,8 @@ def _follows_eval(loop: ast.stmt, ctx: FileFacts) -> bool:
         for part in walk(statement):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "train":
                 return False
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            call = statement.value
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
-                return True
+        if evaluated_by(statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else statement):
+            return True
     return False
 
 
@@ -288,19 +287,11 @@ def _switching(statement: ast.With | ast.AsyncWith) -> Iterator[ast.AST]:
             yield from walk(item.context_expr.func)
 
 
-def evaluated(part: ast.AST) -> str:
-    """The last name of `model` for `model.eval()`."""
-    if type(part) is not ast.Call or type(part.func) is not ast.Attribute or part.func.attr != "eval":
-        return ""
-    return "" if part.args or part.keywords else name_of_whole(part.func.value)
-
-
 def _evaluated_on(parts: list[ast.AST]) -> dict[str, list[int]]:
     """The lines on which models are put into evaluation mode, by the name of the model."""
     found: dict[str, list[int]] = {}
     for part in parts:
-        name = evaluated(part)
-        if name:
+        for name in evaluated_by(part):
             found.setdefault(name, []).append(part.lineno)  # type: ignore[attr-defined]
     return found
 

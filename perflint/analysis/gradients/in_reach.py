@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.evaluation_loops import evaluated
+from perflint.analysis.gradients.mode_switches import evaluated
 from perflint.analysis.gradients.model_calls import is_loss_function, is_model_call
 from perflint.analysis.names.refs import INSTANCE, Ref, Refs, Scope
 from perflint.analysis.naming.models import FITS

@@ -20,11 +20,11 @@ def passes_on(call: ast.Call, ctx: FileFacts) -> bool:
 
 def _passes_on(scope: Scope, ctx: FileFacts) -> bool:
     facts = ctx.program.function(scope)
-    if not facts.returns or facts.is_generator or facts.decorators or facts.writes:
+    if not facts.returns or facts.is_generator or facts.decorators:
         return False
     if any(item.kind == "no_grad" for item in facts.contexts):
         return False
     effects = ctx.program.effects(scope)
-    if effects.does(Effect.FORWARD, Effect.BACKWARD, Effect.STEPS):
+    if effects.keeps or effects.does(Effect.FORWARD, Effect.BACKWARD, Effect.STEPS):
         return False
     return not any(str(call.func).rpartition(".")[2] in _CUTTING for call in facts.calls)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import PurePath
-from typing import TypeGuard
 
 from perflint.analysis.feasibility.options import is_configuration
 from perflint.analysis.file_facts import FileFacts
@@ -169,7 +168,7 @@ def counted(count: ast.expr, ctx: FileFacts, depth: int = 3) -> set[object]:
             return defaults
     found: set[object] = set()
     for item in ctx.inference.origins(count):
-        bounds = [bound for bound in item.args if not _counts_processors(bound)] if depth and _is_least(item) else []
+        bounds = [bound for bound in _bounds(item, ctx) if not _counts_processors(bound)] if depth else []
         for bound in bounds:
             found |= counted(bound, ctx, depth - 1)
         if not bounds:
@@ -189,9 +188,24 @@ def _is_set_by_others(count: ast.expr, ctx: FileFacts) -> bool:
     return is_setting and ctx.program.whole.is_installed(ctx.path)
 
 
-def _is_least(value: ast.expr) -> TypeGuard[ast.Call]:
-    """`min(8, os.cpu_count() - 1)`"""
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "min"
+def _bounds(value: ast.expr, ctx: FileFacts) -> list[ast.expr]:
+    """`min(8, os.cpu_count() - 1)`, and the same of a list, without numbers that depend on the size of a batch: `size
+    if size > 1 else 0` is 0 for batches of one sample alone.
+    """
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "min"):
+        return []
+    listed = value.args[0] if len(value.args) == 1 else None
+    bounds = listed.elts if isinstance(listed, (ast.List, ast.Tuple)) else value.args
+    return [bound for bound in bounds if not (isinstance(bound, ast.IfExp) and _is_of_batch(bound, ctx))]
+
+
+def _is_of_batch(bound: ast.IfExp, ctx: FileFacts) -> bool:
+    """Whether a number is one that a test is about, or else a literal: `size if size > 1 else 0`."""
+    return (
+        isinstance(bound.orelse, ast.Constant)
+        and isinstance(bound.test, ast.Compare)
+        and ctx.text(bound.body) == ctx.text(bound.test.left)
+    )
 
 
 def _counts_processors(value: ast.expr) -> bool:
