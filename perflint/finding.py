@@ -239,7 +239,8 @@ class Finding:
     `block` is the expression whose finding this one belongs to: the first wait of a block, say, after which the others
     cost little. None for a finding that stands alone, or that is the first itself. Reports print a block once.
     `part` is the part of the program that makes it hot: that of the outermost step of the route.
-    `behind` are the places in other files one of which is that first wait, empty where it is in the finding's own file.
+    `behind` are the places in other files one of which is that first wait, empty where it is in the finding's own file;
+    `is_next` says that those are waits to fix as well, after which this one waits in their place.
     `paid` says how often a step that trains pays for it; reports print what is paid more often first.
     """
 
@@ -259,6 +260,7 @@ class Finding:
     observed: Observed | None = None
     block: Span | None = None
     behind: tuple[Hop, ...] = ()
+    is_next: bool = False
     part: Part = Part.OTHER
     paid: Paid = Paid.ONCE
 

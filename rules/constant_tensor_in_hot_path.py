@@ -21,7 +21,7 @@ from perflint.api import (
 from perflint.api.invariants import constant_copied, is_fallback_copy, is_number, is_only_read, is_traced, single
 from perflint.api.phases import leads_to_a_search
 from perflint.api.transfers import MOVES, What, copy_at
-from perflint.api.waits import NUMBER_METHODS, costs_little, emptied_by, given_number, impact_at
+from perflint.api.waits import NUMBER_METHODS, costs_little, given_number, impact_at, waits_for_little
 from perflint.api.words import short_call
 
 from ._fixes.filled import filled_on_device, filled_text
@@ -138,7 +138,7 @@ class ConstantTensorInHotPath(Rule):
 
     def _found(self, node: ast.Call, advice: str, fix: Fix | None, ctx: Context) -> Finding:
         # Once in an iteration that trains nothing it is little beside the pass.
-        is_drained = emptied_by(node, ctx) is not None
+        is_drained = waits_for_little(node, ctx)
         is_little = is_drained or costs_little(node, ctx, is_drained=impact_at(node, ctx) is Impact.LOW)
         return self.finding(
             node,

@@ -13,7 +13,7 @@ from perflint.analysis.call_graph.callbacks import BY_CONTRACT, NO_TRAINING, STE
 from perflint.analysis.call_graph.compiled import always_compiled, compiled_scopes
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.call_graph.sample_hooks import own_collate
-from perflint.analysis.device_queue.functions import Entry, FunctionQueues
+from perflint.analysis.device_queue.functions import FunctionQueues, Start
 from perflint.analysis.device_queue.transfer import Transfer
 from perflint.analysis.effects.compose import Composer
 from perflint.analysis.effects.summary import Effects
@@ -378,9 +378,9 @@ class Program:
         """What the call at a place among the calls of a function does; its parameters are those of what is called."""
         return self._effects.of_call(scope, index)
 
-    def queue_at_start(self, scope: Scope) -> Entry:
+    def queue_at_start(self, scope: Scope) -> Start:
         """What a function's callers leave in the device's queue, on the steps that run it."""
-        return self._queues.entry(scope)
+        return self._queues.start(scope)
 
     def queue_change(self, scope: Scope, index: int) -> Transfer:
         """What the call at a place among the calls of a function does to the device's queue."""

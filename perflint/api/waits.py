@@ -15,6 +15,7 @@ from perflint.analysis.waits.cost import (
     impact_of_copy,
     impact_of_decision,
     waited_before,
+    waits_for_little,
     waits_later,
     waits_spared_by,
 )
@@ -164,6 +165,7 @@ __all__ = [
     "used_under_guard",
     "uses_accelerator",
     "waited_before",
+    "waits_for_little",
     "waits_in_any_case",
     "waits_later",
     "waits_spared_by",

@@ -61,6 +61,7 @@ def _finding_to_json(finding: Finding) -> dict[str, Any]:
         "cell": finding.cell,
         "block": None if finding.block is None else _span_to_json(finding.block),
         "behind": [_hop_to_json(hop) for hop in finding.behind],
+        "next": finding.is_next,
         "part": finding.part.value,
         "fix": None if finding.fix is None else _fix_to_json(finding.fix),
     }
@@ -84,6 +85,7 @@ def _finding_from_json(data: Any) -> Finding:
         cell=_cell(data["cell"]),
         block=None if data["block"] is None else _span_from_json(data["block"]),
         behind=tuple(_hop(item) for item in data["behind"]),
+        is_next=bool(data["next"]),
         part=Part(data["part"]),
         paid=Paid(paid),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,7 @@ class Behind(NamedTuple):
     """What drains the queue before a finding's wait: an expression of its function, or waits of other functions, those
     that it calls or that call it. `is_repeated` where a loop repeats the finding's wait alone, with work between: then
     it is a cost of its own, of the same defect where the same rule tells of both. `ahead`: the waits right behind the
-    finding's own, one of which would wait in its place.
+    finding's own, one of which would wait in its place. `inner`: the wait of another function of the file.
     """
 
     first: Span | None
@@ -40,6 +40,7 @@ class Behind(NamedTuple):
     is_repeated: bool = False
     ahead: tuple[Span, ...] = ()
     can_be_spared: bool = False
+    inner: Span | None = None
 
 
 def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind | None:
@@ -59,17 +60,28 @@ def behind(finding: Finding, node: ast.AST, rule: Rule, ctx: Context) -> Behind 
 
     places = drained_by_callers(node, ctx)
     if places:
-        return Behind(None, places)
+        return _in_other_functions(None, places, ctx)
     if finding.block in (None, finding.span):
         ahead = tuple(ctx.span(wait) for wait in copied_next(node, ctx))
         return Behind(None, ahead=ahead) if ahead else None
     first = first_of_block(node, ctx)
-    if ctx.span(first) != finding.block or not surely_waits(first, ctx):
+    if ctx.span(first) != finding.block:
         return None
-    called = wait_of_call(first, ctx)
-    places = frozenset() if called is None else frozenset({called})
-    spared = can_be_spared(first, ctx)
-    return Behind(finding.block, places, is_repeated=works_between(first, node, ctx), can_be_spared=spared)
+    is_sure, called, is_repeated = surely_waits(first, ctx), wait_of_call(first, ctx), works_between(first, node, ctx)
+    if called is not None and not is_repeated:
+        found = _in_other_functions(finding.block, frozenset({called}), ctx)
+        return found if is_sure or found.can_be_spared else None
+    if not is_sure:
+        return None
+    return Behind(finding.block, is_repeated=is_repeated, can_be_spared=can_be_spared(first, ctx))
+
+
+def _in_other_functions(first: Span | None, places: frozenset[Hop], ctx: Context) -> Behind:
+    from perflint.analysis.waits.sparable import can_be_spared_at, waits_at
+
+    spared = all(can_be_spared_at(place, ctx) for place in places)
+    own = [ctx.span(wait) for place in places if place.path == ctx.path for wait in waits_at(place, ctx)]
+    return Behind(first, places, can_be_spared=spared, inner=min(own, default=None))
 
 
 def _is_wait(finding: Finding, rule: Rule) -> bool:
@@ -98,17 +110,25 @@ def told(found: Collection[tuple[Finding, Behind | None]]) -> Iterator[Finding |
             yield finding
         elif (finding.code, wait.first) in repeated:
             yield replace(finding, block=repeated[finding.code, wait.first])
-        elif wait.can_be_spared or (wait.first is not None and any(_covers(span, wait.first) for span in own_spans)):
+        elif wait.first is not None and any(_covers(span, wait.first) for span in own_spans):
+            yield finding
+        elif wait.can_be_spared and not wait.places:
             yield finding
         else:
-            own = sorted(place.line for place in wait.places if place.path == finding.path)
-            firsts = (placed.get((finding.code, line)) for line in own)
-            first = next((span for span in firsts if span not in (None, finding.span)), None)
-            others = sorted((place for place in wait.places if place.path != finding.path), key=in_order)
-            if first is not None:
-                yield replace(finding, block=first)
-            else:
-                yield replace(finding, block=None, behind=tuple(others)) if others else None
+            yield _linked(finding, wait, placed)
+
+
+def _linked(finding: Finding, wait: Behind, placed: Mapping[tuple[str, int], Span]) -> Finding | None:
+    """A finding with the wait of another function that its own is behind; None where nothing is gained by it."""
+    own = sorted(place.line for place in wait.places if place.path == finding.path)
+    firsts = (placed.get((finding.code, line)) for line in own)
+    first = next((span for span in firsts if span not in (None, finding.span)), None)
+    others = sorted((place for place in wait.places if place.path != finding.path), key=in_order)
+    if first is not None:
+        return replace(finding, block=first)
+    if others:
+        return replace(finding, block=None, behind=tuple(others), is_next=wait.can_be_spared)
+    return replace(finding, block=wait.inner) if wait.can_be_spared else None
 
 
 def settled(findings: Sequence[Finding], silenced: Iterable[Finding] = ()) -> list[Finding]:
@@ -122,7 +142,9 @@ def settled(findings: Sequence[Finding], silenced: Iterable[Finding] = ()) -> li
         left = [
             one
             for one in kept
-            if not one.behind or any((one.code, place.path, place.line) in placed for place in one.behind)
+            if not one.behind
+            or one.is_next
+            or any((one.code, place.path, place.line) in placed for place in one.behind)
         ]
         if len(left) == len(kept):
             return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 import pytest
 
@@ -30,7 +31,7 @@ def is_rare(condition: Condition) -> bool:
 
 
 def queue_at_x(
-    body: str, *, in_loop: bool = False, ends_step: bool = False, entry: Entry | None = None
+    body: str, *, in_loop: bool = False, ends_step: bool = False, entry: Callable[[], Entry] | None = None
 ) -> tuple[int, list[int], int]:
     """Launches before the call `x()`, the lines of the waits that emptied the queue, and launches after it."""
     queue, node, first = _queue(body, in_loop, ends_step, entry)
@@ -39,7 +40,9 @@ def queue_at_x(
     return state.launched, waits, queue.launched_after(node)
 
 
-def _queue(body: str, in_loop: bool, ends_step: bool, entry: Entry | None) -> tuple[DeviceQueue, ast.Call, int]:
+def _queue(
+    body: str, in_loop: bool, ends_step: bool, entry: Callable[[], Entry] | None
+) -> tuple[DeviceQueue, ast.Call, int]:
     """The queue of a function, the call `x()` in it, and the line on which its body begins."""
     lines = "".join(f"  {'  ' * in_loop}{line}\n" for line in body.splitlines())
     header = "  for step in steps:\n" if in_loop else ""
@@ -112,8 +115,8 @@ def test_what_a_function_that_is_part_of_a_step_leaves_is_not_known() -> None:
 
 
 def test_a_function_may_be_called_with_an_empty_queue() -> None:
-    assert queue_at_x("small()\nx()", entry=Entry(0))[:2] == (1, [])
-    assert queue_at_x("small()\nx()", entry=Entry(FULL))[:2] == (FULL, [])
+    assert queue_at_x("small()\nx()", entry=lambda: Entry(0))[:2] == (1, [])
+    assert queue_at_x("small()\nx()", entry=lambda: Entry(FULL))[:2] == (FULL, [])
 
 
 @pytest.mark.parametrize(

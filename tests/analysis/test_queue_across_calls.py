@@ -121,14 +121,14 @@ def inner(batch): pass
 def test_what_callers_leave(loop: str, end: str, launched: int) -> None:
     program = program_of(_LOOP.format(loop, end))
     for name in ("step", "inner"):
-        assert program.queue_at_start(Scope("a.py", name)).launched == launched
+        assert program.queue_at_start(Scope("a.py", name)).entry.launched == launched
 
 
 def test_one_call_that_leaves_work_is_enough() -> None:
     body = _LOOP.format("step(model, batch, optimizer)", "return loss.item()")
     other = _LOOP.format("step(model, batch, optimizer); model(batch)", "pass").split("def step")[0]
     program = program_of(body + other.replace("def fit", "def fit_otherwise"))
-    assert program.queue_at_start(Scope("a.py", "inner")).launched == FULL
+    assert program.queue_at_start(Scope("a.py", "inner")).entry.launched == FULL
 
 
 def test_what_a_container_runs_before_is_queued() -> None:
@@ -144,10 +144,10 @@ def fit(loader, optimizer):
         optimizer.step()
         print(batch.max().item())
 """
-    at_once = program_of(body.format("Inner()")).queue_at_start(Scope("a.py", "Inner.forward"))
+    at_once = program_of(body.format("Inner()")).queue_at_start(Scope("a.py", "Inner.forward")).entry
     assert (at_once.launched, [place.line for place in at_once.emptied_by]) == (0, [10])
     behind = program_of(body.format("torch.nn.Sequential(torch.nn.Linear(8, 8), Inner())"))
-    assert behind.queue_at_start(Scope("a.py", "Inner.forward")).launched == FULL
+    assert behind.queue_at_start(Scope("a.py", "Inner.forward")).entry.launched == FULL
 
 
 def test_the_order_of_questions_does_not_matter() -> None:

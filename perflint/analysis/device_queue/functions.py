@@ -30,7 +30,7 @@ from perflint.torch_model.names import canonical, within
 if TYPE_CHECKING:
     from perflint.analysis.program import Program
 
-__all__ = ["Entry", "FunctionQueues"]
+__all__ = ["Entry", "FunctionQueues", "Start", "in_order", "solve"]
 
 _WORKING = frozenset({Effect.FORWARD, Effect.BACKWARD, Effect.STEPS, Effect.GENERATES})
 _WAITING = frozenset({Effect.WAITS, Effect.READS})
@@ -78,6 +78,15 @@ class Entry(NamedTuple):
         return found
 
 
+class Start(NamedTuple):
+    """The queue where a function begins, told by the names in its callers; and the calls that leave it, for who knows
+    the values there. No calls where something else may have run in between.
+    """
+
+    entry: Entry
+    ways: tuple[Edge, ...] = ()
+
+
 def in_order(place: Hop) -> tuple[str, int, str]:
     return place.path, place.line, place.text
 
@@ -102,7 +111,7 @@ class FunctionQueues:
     def of(self, scope: Scope) -> Transfer:
         """What one run of a function does to the queue."""
         if scope not in self._transfers:
-            _solve(scope, self._callees, self._of_body, NEVER, self._transfers)
+            solve(scope, self._callees, self._of_body, NEVER, self._transfers)
         return self._transfers[scope]
 
     def of_call(self, scope: Scope, index: int) -> Transfer:
@@ -219,12 +228,16 @@ class FunctionQueues:
 
     # What callers leave in it.
 
-    def entry(self, scope: Scope) -> Entry:
+    def start(self, scope: Scope) -> Start:
         """The queue where a function begins, by all calls that train by it; where none does, by the one that makes it
         hot. Full where nobody knows.
         """
+        ways = self._ways(scope)
+        return Start(self._entry(scope), tuple(ways) if all(map(self._is_called_there, ways)) else ())
+
+    def _entry(self, scope: Scope) -> Entry:
         if scope not in self._entries:
-            _solve(scope, self._leant_on, self._of_ways, None, self._entries)
+            solve(scope, self._leant_on, self._of_ways, None, self._entries)
         return self._entries[scope] or _FULL
 
     def _leant_on(self, scope: Scope) -> list[Scope]:
@@ -336,7 +349,7 @@ def _joined(one: Entry | None, other: Entry | None) -> Entry | None:
     return one.join(other)
 
 
-def _solve(
+def solve(
     start: Scope,
     leans_on: Callable[[Scope], Iterable[Scope]],
     evaluate: Callable[[Scope], _Answer],

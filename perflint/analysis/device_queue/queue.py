@@ -51,9 +51,9 @@ _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
 class DeviceQueue:
     """The queue in one function. `change` says what evaluating a node does, its operands left out; `step_loop` is the
     loop of the function whose iterations are steps, None where the function itself is a part of a step; `ends_step`
-    where nothing of the step comes after it; `entry` is what its callers have left. `is_rare` tells tests whose outcome
-    lets something run on few iterations only. `may_wait` says of a node whether `change` may be one that waits, for
-    less: where the queue is full, nothing else has to be told.
+    where nothing of the step comes after it; `entry` says what its callers have left. `is_rare` tells tests whose
+    outcome lets something run on few iterations only. `may_wait` says of a node whether `change` may be one that waits,
+    for less: where the queue is full, nothing else has to be told.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class DeviceQueue:
         *,
         may_wait: Callable[[ast.AST], bool],
         ends_step: bool = False,
-        entry: Entry | None = None,
+        entry: Callable[[], Entry] | None = None,
     ) -> None:
-        self._graph, self._entry = graph, _UNKNOWN if entry is None else _state_of(entry)
+        self._graph, self._entry = graph, entry
         self._iteration = _Iteration(graph, step_loop, is_rare, ends=ends_step or step_loop is not None)
         self._change, self._may_wait = change, may_wait
 
@@ -97,7 +97,7 @@ class DeviceQueue:
     def _launched(self) -> Solution[_Arrived]:
         # What is done before the first iteration is told of no other.
         header = self._iteration.header
-        start = self._entry if header is None else QueueState(0)
+        start = QueueState(0) if header is not None else _UNKNOWN if self._entry is None else _state_of(self._entry())
         problem = _Launched(self._graph, self._change, self._may_wait, self._iteration, start)
         return forward(self._graph, problem, header, self._iteration.region)
 

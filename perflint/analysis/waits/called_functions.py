@@ -10,10 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from perflint.analysis.device_queue import transfer
-from perflint.analysis.device_queue.functions import Entry
+from perflint.analysis.device_queue.functions import Entry, in_order
 from perflint.analysis.device_queue.queue import DeviceQueue, QueueState
 from perflint.analysis.device_queue.transfer import FULL, Transfer
 from perflint.analysis.effects.summary import Effect
@@ -31,14 +31,28 @@ from perflint.ir.calls import arguments_of, callee_name
 from perflint.ir.control_flow import Condition, ControlFlow
 from perflint.syntax.tree import FUNCTIONS
 
-__all__ = ["change_but_copies", "change_of", "change_that_stays", "queue_of", "step_loop_around"]
+__all__ = [
+    "change_but_copies",
+    "change_of",
+    "change_that_stays",
+    "places_of",
+    "queue_of",
+    "step_loop_around",
+    "surely_empties",
+]
 
 _Change: TypeAlias = Callable[[ast.AST, FileFacts], Transfer]
 _Told = TypeVar("_Told")
 _Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.While"
-_UNKNOWN, _EMPTY = Entry(FULL), Entry(0)
 #: What computes where its operands are.
 _OPERATIONS = (ast.BinOp, ast.Compare, ast.UnaryOp, ast.AugAssign)
+
+
+class _Inside(NamedTuple):
+    """What a run of a function does, by its text; whether one of the waits that drain the queue there may be mended."""
+
+    change: Transfer
+    can_be_mended: bool = False
 
 
 def queue_of(
@@ -47,7 +61,7 @@ def queue_of(
     ctx: FileFacts,
     *,
     loop: _Loop | None = None,
-    entry: Entry | None = None,
+    entry: Callable[[], Entry] | None = None,
 ) -> DeviceQueue:
     """The queue in a function, seen from a loop over steps or from where the function begins."""
     # What steps an optimizer is the end of a step, as far as one sees.
@@ -101,19 +115,34 @@ def change_but_copies(node: ast.AST, ctx: FileFacts) -> Transfer:
 def change_that_stays(node: ast.AST, ctx: FileFacts) -> Transfer:
     """The same if only those waited whose results are wanted on the host, or who measure: nobody mends them."""
     found = ctx.once(change_but_copies, node)
-    if found.fresh is None or (isinstance(node, ast.Call) and (_stays(node, ctx) or _told_inside(node, ctx))):
+    if found.fresh is None or (isinstance(node, ast.Call) and (_stays(node, ctx) or _stays_inside(node, ctx))):
         return found
     return transfer.launching(found.total)
+
+
+def surely_empties(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a node certainly empties the queue: a function that it calls by its names, or by a wait that stays."""
+    if not ctx.once(change_of, node).empties:
+        return False
+    return not isinstance(node, ast.Call) or ctx.once(own_change, node).empties or _stays_inside(node, ctx)
 
 
 def _inside(call: ast.Call, summarized: Transfer, ctx: FileFacts) -> Transfer:
     """What a call does by the text of the project's function that it runs; `summarized` where that tells no more."""
     if summarized.total == 0 and summarized.fresh is None:
         return summarized
-    return _told_inside(call, ctx) or summarized
+    found = _told_inside(call, ctx)
+    if found is None or (found.change is transfer.WORK and summarized.fresh is not None):
+        return summarized  # where it waits, and what it leaves comes behind
+    return found.change
 
 
-def _told_inside(call: ast.Call, ctx: FileFacts) -> Transfer | None:
+def _stays_inside(call: ast.Call, ctx: FileFacts) -> bool:
+    found = _told_inside(call, ctx)
+    return found is not None and not found.can_be_mended
+
+
+def _told_inside(call: ast.Call, ctx: FileFacts) -> _Inside | None:
     ref = ctx.project_target(call.func)
     other = ctx.at(ref.path) if ref is not None and ref.kind == FUNCTION else None
     function = other.inference.classes.function_node(ref.name) if ref is not None and other is not None else None
@@ -129,27 +158,41 @@ def _is_given_arrays(call: ast.Call, ctx: FileFacts) -> bool:
     return any(kind.tag is Tag.ARRAY for kind in kinds) and not any(kind.holds_tensors for kind in kinds)
 
 
-def _of_arrays(function: ast.AST, ctx: FileFacts) -> Transfer | None:
+def _of_arrays(function: ast.AST, ctx: FileFacts) -> _Inside | None:
     return _of(function, _but_of_arrays, ctx)
 
 
-def _of_tensors(function: ast.AST, ctx: FileFacts) -> Transfer | None:
+def _of_tensors(function: ast.AST, ctx: FileFacts) -> _Inside | None:
     return _of(function, _cautious, ctx)
 
 
-def _of(function: ast.AST, change: _Change, ctx: FileFacts) -> Transfer | None:
-    """None where a run may leave much in the queue, or waits for what it need not wait for."""
+def _of(function: ast.AST, change: _Change, ctx: FileFacts) -> _Inside | None:
+    """None where a run may leave much in the queue, and nobody knows how much."""
     graph = ctx.control_flow(function.body[0])  # type: ignore[attr-defined]
-    for entry in (_UNKNOWN, _EMPTY):
-        behind = queue_of(graph, change, ctx, entry=entry).at_exit()
-        if behind is None or _can_be_mended(behind, ctx):
+    for launched in (FULL, 0):
+        behind = queue_of(graph, change, ctx, entry=partial(Entry, launched)).at_exit()
+        if behind is None:
             return None
         if not behind.is_full and not behind.emptied_by:
-            return transfer.launching(behind.launched)
+            return _Inside(transfer.launching(behind.launched))
         if not behind.is_full:
-            through = behind.launched if entry is _EMPTY else None
-            return Transfer(through, behind.launched, FULL, _first(behind, ctx))
-    return None
+            through = behind.launched if launched == 0 else None
+            found = Transfer(through, behind.launched, _launched_in(function, change, ctx), _first(behind, ctx))
+            return _Inside(found, _can_be_mended(behind, ctx))
+    is_work = _launched_in(function, own_change_but_copies, ctx) >= FULL
+    return _Inside(transfer.WORK, can_be_mended=True) if is_work else None
+
+
+def _launched_in(function: ast.AST, change: _Change, ctx: FileFacts) -> int:
+    """How much a run of a function launches at most."""
+    launched = 0
+    for statement in function.body:  # type: ignore[attr-defined]
+        for node in ctx.walk(statement):
+            total = ctx.once(change, node).total
+            launched += FULL if total and ctx.loops(node) else total
+            if launched >= FULL:
+                return FULL
+    return launched
 
 
 def _but_of_arrays(node: ast.AST, ctx: FileFacts) -> Transfer:
@@ -168,7 +211,10 @@ def _cautious(node: ast.AST, ctx: FileFacts) -> Transfer:
     if found is not transfer.NOTHING or not isinstance(node, _OPERATIONS):
         return found
     value = node.target if isinstance(node, ast.AugAssign) else node
-    return transfer.NOTHING if ctx.kind(value).known else transfer.launching(1)
+    if ctx.kind(value).known:
+        return transfer.NOTHING
+    is_product = isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult)
+    return transfer.WORK if is_product else transfer.launching(1)
 
 
 def _can_be_mended(state: QueueState, ctx: FileFacts) -> bool:
@@ -186,9 +232,10 @@ def _stays(wait: ast.Call, ctx: FileFacts) -> bool:
 
 
 def _first(state: QueueState, ctx: FileFacts) -> Hop | None:
-    return next(iter(_places(state, ctx)), None)
+    return next(iter(places_of(state, ctx)), None)
 
 
-def _places(state: QueueState, ctx: FileFacts) -> list[Hop]:
+def places_of(state: QueueState, ctx: FileFacts) -> list[Hop]:
+    """The waits that have drained a queue, in order."""
     places = [wait if isinstance(wait, Hop) else ctx.hop(wait, short_text(wait, ctx, 40)) for wait in state.emptied_by]
-    return sorted(places, key=lambda place: (place.path, place.line, place.text))
+    return sorted(places, key=in_order)

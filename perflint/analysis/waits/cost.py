@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
 
 from perflint.analysis.cost import Exposure, impact_of_wait
 from perflint.analysis.device_queue import transfer
-from perflint.analysis.device_queue.queue import DeviceQueue
 from perflint.analysis.feasibility.at_nodes import is_in_training
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.frequency.many_turns import runs_dozens_of_times
 from perflint.analysis.phases.phase import Phase
-from perflint.analysis.shortened import short_text
 from perflint.analysis.waits.called_functions import (
     change_but_copies,
     change_of,
-    change_that_stays,
-    queue_of,
+    places_of,
     step_loop_around,
+    surely_empties,
 )
 from perflint.analysis.waits.last_turn import only_last_counts
 from perflint.analysis.waits.queue_changes import READERS, SEVERAL
+from perflint.analysis.waits.queues_around import queues_around
 from perflint.analysis.waits.reads import device_read
 from perflint.analysis.waits.rows import whole_of_rows
 from perflint.analysis.waits.value_uses import Use, ends_loop, use_of
@@ -33,7 +31,7 @@ _WHOLE = frozenset({"tolist", "cpu", "numpy"})
 
 def exposure_of(node: ast.AST, ctx: FileFacts) -> Exposure:
     """How the wait at `node` stands in its step."""
-    queue, trains = _queues_around(node, ctx).all, in_training_step(node, ctx)
+    queue, trains = queues_around(node, ctx).all, in_training_step(node, ctx)
     # What does not train waits for its results in any case: little work in a few turns more is no cost of its own.
     least = SEVERAL if trains or runs_dozens_of_times(node, ctx) else transfer.FULL
     return Exposure(
@@ -67,7 +65,7 @@ def impact_of_decision(node: ast.expr, ctx: FileFacts) -> Impact:
 
 def first_of_block(node: ast.AST, ctx: FileFacts) -> ast.AST:
     """The wait that drained the queue which this one finds nearly empty: the first of all of them, or `node` itself."""
-    queue, graph = _queues_around(node, ctx).all, ctx.control_flow(node)
+    queue, graph = queues_around(node, ctx).all, ctx.control_flow(node)
     first, seen = node, {node}
     while True:
         state = queue.before(first)
@@ -100,7 +98,7 @@ def copied_next(node: ast.AST, ctx: FileFacts) -> list[ast.AST]:
     comes in the same iteration before much is launched. Empty where that need not be, or where another function waits
     there, whose wait may stand behind this one.
     """
-    if _queues_around(node, ctx).all.launched_until_next_wait(node) >= transfer.FULL:
+    if queues_around(node, ctx).all.launched_until_next_wait(node) >= transfer.FULL:
         return []
     loops = [loop for loop in ctx.loops(node) if ctx.body_heat(loop) >= Heat.STEP]
     region = loops[0] if loops else ctx.control_flow(node).scope
@@ -112,12 +110,12 @@ def copied_next(node: ast.AST, ctx: FileFacts) -> list[ast.AST]:
 
 def finds_little(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether another wait has drained the queue just before, on every path."""
-    return not _queues_around(node, ctx).all.before(node).is_full
+    return not queues_around(node, ctx).all.before(node).is_full
 
 
 def finds_nothing(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether another wait has drained the queue, and nothing was launched since."""
-    return _queues_around(node, ctx).all.before(node).launched == 0
+    return queues_around(node, ctx).all.before(node).launched == 0
 
 
 def drained_by_callers(node: ast.AST, ctx: FileFacts) -> frozenset[Hop]:
@@ -125,7 +123,7 @@ def drained_by_callers(node: ast.AST, ctx: FileFacts) -> frozenset[Hop]:
     so, with little launched since: whatever is done about this wait, nobody waits there for anything else. None where
     one of them is the only one there is: calls in a row wait for each other.
     """
-    state = _queues_around(node, ctx).all.before(node)
+    state = queues_around(node, ctx).but_copies.before(node)
     places = frozenset(wait for wait in state.emptied_by if isinstance(wait, Hop))
     if state.is_full or places != state.emptied_by:
         return frozenset()
@@ -134,8 +132,7 @@ def drained_by_callers(node: ast.AST, ctx: FileFacts) -> frozenset[Hop]:
 
 def wait_of_call(node: ast.AST, ctx: FileFacts) -> Hop | None:
     """Where a function waits that is called."""
-    index = ctx.call_index(node) if isinstance(node, ast.Call) else None
-    return None if index is None else ctx.program.queue_change(ctx.scope(node), index).wait
+    return ctx.once(change_of, node).wait if isinstance(node, ast.Call) else None
 
 
 def surely_waits(node: ast.AST, ctx: FileFacts) -> bool:
@@ -146,7 +143,7 @@ def surely_waits(node: ast.AST, ctx: FileFacts) -> bool:
         return False
     if isinstance(node, ast.Call) and callee_name(node) in READERS and ctx.project_target(node.func) is None:
         return device_read(node, ctx) is not None
-    return ctx.once(change_of, node).empties
+    return surely_empties(node, ctx)
 
 
 def emptied_by(node: ast.AST, ctx: FileFacts) -> Hop | None:
@@ -154,11 +151,17 @@ def emptied_by(node: ast.AST, ctx: FileFacts) -> Hop | None:
     iteration before, or in what led here. None where work is queued, or nothing is known. Other copies to the device do
     not count: whoever mends one mends them all.
     """
-    state = _queues_around(node, ctx).but_copies.before(node)
+    state = queues_around(node, ctx).but_copies.before(node)
     if state.is_full:
         return None
-    places = [wait if isinstance(wait, Hop) else ctx.hop(wait, short_text(wait, ctx, 40)) for wait in state.emptied_by]
-    return min(places, key=lambda place: (place.path, place.line, place.text), default=None)
+    return next(iter(places_of(state, ctx)), None)
+
+
+def waits_for_little(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether a copy of a few numbers waits for next to nothing: a wait or another copy has drained the queue. A copy
+    that a step makes several times costs something all the same, where only other copies have.
+    """
+    return emptied_by(node, ctx) is not None or (finds_little(node, ctx) and not is_repeated(node, ctx))
 
 
 def waited_before(wait: Hop, node: ast.expr, ctx: FileFacts) -> bool:
@@ -175,7 +178,7 @@ def waits_later(wait: Hop, node: ast.expr | ast.stmt, ctx: FileFacts) -> bool:
 
 def is_waited_for_next(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the host reads behind a copy before much is launched: then it waits there in any case."""
-    return _queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
+    return queues_around(node, ctx).but_copies.launched_until_next_wait(node) < transfer.FULL
 
 
 def begins_drained(node: ast.AST, ctx: FileFacts) -> bool:
@@ -184,14 +187,14 @@ def begins_drained(node: ast.AST, ctx: FileFacts) -> bool:
     if loop is None:
         return False
     first = loop.test if isinstance(loop, ast.While) else loop.target
-    return not _queues_around(node, ctx).but_copies.before(first).is_full
+    return not queues_around(node, ctx).but_copies.before(first).is_full
 
 
 def is_waited_for_anyway(node: ast.AST, ctx: FileFacts) -> bool:
     """Whether the host waits behind a copy for what stays, before much is launched: without the copy's own wait it
     waits there.
     """
-    return _queues_around(node, ctx).staying.launched_until_next_wait(node) < transfer.FULL
+    return queues_around(node, ctx).staying.launched_until_next_wait(node) < transfer.FULL
 
 
 def impact_of_copy(node: ast.AST, ctx: FileFacts) -> Impact:
@@ -201,7 +204,7 @@ def impact_of_copy(node: ast.AST, ctx: FileFacts) -> Impact:
 
 def is_company(node: ast.AST, earlier: ast.AST, ctx: FileFacts) -> bool:
     """Whether a wait finds the queue as an earlier one has left it."""
-    state = _queues_around(node, ctx).all.before(node)
+    state = queues_around(node, ctx).all.before(node)
     return not state.is_full and earlier in state.emptied_by
 
 
@@ -239,32 +242,3 @@ def _launches_each_time(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts
             if launched >= least:
                 return True
     return False
-
-
-class _Queues(NamedTuple):
-    """The queue of a function as it is; as it would be if no copy to the device waited; if only what stays did."""
-
-    all: DeviceQueue
-    but_copies: DeviceQueue
-    staying: DeviceQueue
-
-
-_CHANGES = (change_of, change_but_copies, change_that_stays)
-
-
-def _queues_around(node: ast.AST, ctx: FileFacts) -> _Queues:
-    """The queue of the function around `node`, seen from the loop over steps around it, if there is one."""
-    loop = step_loop_around(node, ctx)
-    return ctx.once(_queues_in_function, ctx.control_flow(node).scope) if loop is None else ctx.once(_in_loop, loop)
-
-
-def _in_loop(loop: ast.For | ast.AsyncFor | ast.While, ctx: FileFacts) -> _Queues:
-    graph = ctx.control_flow(loop)
-    return _Queues(*(queue_of(graph, change, ctx, loop=loop) for change in _CHANGES))
-
-
-def _queues_in_function(scope: ast.AST, ctx: FileFacts) -> _Queues:
-    body = scope.body  # type: ignore[attr-defined]
-    first = body[0] if isinstance(body, list) else body
-    graph, entry = ctx.control_flow(first), ctx.program.queue_at_start(ctx.scope(first))
-    return _Queues(*(queue_of(graph, change, ctx, entry=entry) for change in _CHANGES))
