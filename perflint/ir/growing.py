@@ -29,8 +29,8 @@ class Growing:
     __slots__ = (
         "annotations", "arms", "asked", "begun", "binds", "body", "branching", "calls", "computed", "contexts",
         "counters", "facts", "handed", "held", "is_generator", "loops", "made", "mixed", "picks", "questions",
-        "reads", "returns", "stores", "tests", "told", "told_elsewhere", "turning", "unclear", "unset", "wordless",
-        "yields",
+        "reads", "returns", "stores", "tested", "tests", "told", "told_elsewhere", "turning", "unclear", "unset",
+        "wordless", "yields",
     )  # fmt: skip
 
     def __init__(self, facts: FunctionFacts, body: list[ast.stmt]) -> None:
@@ -51,6 +51,8 @@ class Growing:
         self.computed: dict[str, dict[Value, None]] = {}
         self.wordless: set[str] = set()
         self.branching = False
+        #: Of the names that the `if` statements around ask of, the test that each of them holds there.
+        self.tested: dict[str, Value] = {}
         self.picks: list[tuple[str, str, int, int]] = []
         #: The parts of expressions that hold calls, with the tests before them and what these come to.
         self.arms: list[tuple[ast.expr, bool, ast.expr]] = []

@@ -19,6 +19,7 @@ from perflint.ir.growing import HEADER_LENGTH, Growing
 from perflint.ir.importing import Importing
 from perflint.ir.needed import needed_by
 from perflint.ir.notation import annotation_text, switches_grad, value_of
+from perflint.ir.own_tests import tested_names
 from perflint.ir.questions import Question, answered
 from perflint.ir.sharing import NOTHING, NoSharing, Sharing
 from perflint.ir.summary import (
@@ -137,19 +138,21 @@ class _Surveyor(Importing):
 
     def block(self, body: list[ast.stmt], context: int) -> None:
         """Walk statements in a context of the current function, and come back to the one before."""
-        before = self.context
+        before, tested = self.context, self.scope.tested
         self.context = context
         for following, node in enumerate(body, 1):
             kind = type(node)
             after = _STATEMENTS[kind](self, node)
             if kind is ast.If:
                 after = self.after_if(after, node, body, following)  # type: ignore[arg-type]
+                if following < len(body) and leaving.ends_block(node.body):  # type: ignore[attr-defined]
+                    self.scope.tested = {**self.scope.tested, **tested_names(node.test, truth=False)}  # type: ignore[attr-defined]
             elif kind is ast.Expr and following < len(body) and switches_grad(node.value) is False:  # type: ignore[attr-defined]
                 self.gradless(body, following)
                 break
             if after is not None and following < len(body):
                 self.context = self.guarded(body[following:], self.context, after)
-        self.context = before
+        self.context, self.scope.tested = before, tested
 
     def after_if(self, after: Question, node: ast.If, body: list[ast.stmt], following: int) -> Question | int:
         """The guard of what follows an `if` in its block, from `following` on."""
@@ -320,7 +323,7 @@ class _Surveyor(Importing):
             while True:
                 known = self.scope.tests
                 self.visit(node.test)
-                self.branch(node.body, context, self.guard_under(node, context, known))
+                self.branch(node.body, context, self.guard_under(node, context, known), node.test, truth=True)
                 if not node.orelse:
                     if node is not first:
                         return leaving.left_early(first, tests)
@@ -333,7 +336,7 @@ class _Surveyor(Importing):
                     node = node.orelse[0]
                     self.context = context
                     continue
-                self.branch(node.orelse, context, kind)
+                self.branch(node.orelse, context, kind, node.test, truth=False)
                 return leaving.left_early(first, tests)
         finally:
             self.context = here
@@ -343,10 +346,15 @@ class _Surveyor(Importing):
         rare = leaving.is_failure(node.body) or leaving.is_complaint(node.body)
         return guards.RARE if rare else self.guard_of(node, context, known)
 
-    def branch(self, body: list[ast.stmt], context: int, kind: Question | int) -> None:
+    def branch(self, body: list[ast.stmt], context: int, kind: Question | int, test: ast.expr, *, truth: bool) -> None:
         if kind is None and leaving.leaves_loop(body) and self.scope.in_loop(context):
             kind = guards.LEAVES
+        tested = self.scope.tested
+        asked = tested_names(test, truth=truth)
+        if asked:
+            self.scope.tested = {**tested, **asked}
         self.block(body, self.guarded(body, context, kind))
+        self.scope.tested = tested
 
     def guarded(self, body: list[ast.stmt], context: int, kind: Question | int) -> int:
         if kind is None:

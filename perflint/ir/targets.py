@@ -8,6 +8,7 @@ from sys import intern
 from perflint.ir.computed import COVERS
 from perflint.ir.growing import Growing
 from perflint.ir.notation import path_of, value_of
+from perflint.ir.own_tests import given_where
 from perflint.ir.sharing import Sharing
 from perflint.ir.summary import ClassFacts, FunctionFacts, Summary, Value
 from perflint.syntax.walk import children
@@ -56,6 +57,8 @@ class Targets:
 
     def bind_name(self, name: str, value: Value, computed: Value = None) -> None:
         if not self.cls or self.owner != self.cls:
+            if name in self.scope.tested:
+                computed = given_where(self.scope.tested[name], value if computed is None else computed)
             if computed is None:
                 self.scope.bind(name, value)
             else:
@@ -115,6 +118,9 @@ class Targets:
     def bind_attribute(self, target: ast.Attribute, value: Value, computed: Value = None) -> None:
         base = target.value
         if type(base) is ast.Name and base.id in ("self", "cls") and self.cls:
+            asked = self.scope.tested.get(f"self.{target.attr}") if self.scope.tested else None
+            if asked is not None:
+                computed = given_where(asked, value if computed is None else computed)
             self.attribute_holds(self.cls, target.attr, value, self.scope.facts.qualname, computed)
         else:
             path = path_of(target)

@@ -567,3 +567,21 @@ def test_what_is_imported_by_its_name_is_not_that_of_another_file_which_is_calle
         far__steps=f"{loop.replace('loss(x)', 'lost(loss(x))')}optimizer.step()\n\ndef lost(x):\n    return x\n",
     )
     assert heats(linked, "lost") == ["once"]
+
+
+def test_a_hub_file_of_a_project_that_was_taken_over_runs_nothing() -> None:
+    hub = "from torch.utils.data import DataLoader\nfrom {0}parts import Hub\n"
+    hub += "def hub(data):\n    for x in DataLoader(data):\n        Hub()(x, x).backward()\n"
+    linked = program(
+        train=TRAIN.format(imports="from vendor.parts import Used", made="Used()"),
+        vendor__INIT="",
+        vendor__parts=module("Used", "Hub"),
+        vendor__hubconf=hub.format("vendor."),
+    )
+    assert heats(linked, "Used.forward", "Hub.forward") == ["step", "once"]
+    linked = program(
+        train=TRAIN.format(imports="from parts import Used", made="Used()"),
+        parts=module("Used", "Hub"),
+        hubconf=hub.format(""),
+    )
+    assert heats(linked, "Used.forward", "Hub.forward") == ["step", "step"]

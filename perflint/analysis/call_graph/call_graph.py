@@ -308,8 +308,10 @@ class CallGraph:
             return True
         if len(targets) > 1 and type(call.func) is str and call.func in facts.binds:
             targets = _made_or_run(targets, call, facts)
-        if len(targets) > 1:
-            targets = [item for item in targets if self._may_run(item, call)] or targets
+        if len(targets) + len(inherited or ()) > 1:
+            able = [item for item in targets if self._may_run(item, call)]
+            below = {item: sure for item, sure in (inherited or {}).items() if self._may_run(item, call)}
+            targets, inherited = (able, below) if able or below else (targets, inherited)
         confidence, is_looked_up = Confidence.HIGH, False
         if guess and not targets and not inherited:
             targets = self._guesses.targets(call, facts)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from perflint.analysis.call_graph.references import References
 from perflint.torch_model.packages import is_installed
 
 
@@ -24,3 +25,13 @@ def is_set_up(folder: str, files: Container[str]) -> bool:
     while folder and f"{folder}/setup.py" not in files:
         folder = folder.rpartition("/")[0]
     return f"{folder}/setup.py".lstrip("/") in files
+
+
+def is_taken_over(folder: str, references: References) -> bool:
+    """Whether files outside of a folder import some of those in it: what lies there is a part of their project."""
+    inside = f"{folder}/"
+    return bool(folder) and any(
+        any(other.startswith(inside) for other in references.imported_files(path))
+        for path in references.summaries
+        if not path.startswith(inside)
+    )

@@ -8,12 +8,12 @@ name. In a library everything may be used, by others; so it may where no trainin
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from perflint.analysis.call_graph.definitions import MAIN, Definitions, Node, definitions_of, finds_methods, node_of
-from perflint.analysis.call_graph.inside import is_inside, is_set_up
+from perflint.analysis.call_graph.inside import is_inside, is_set_up, is_taken_over
+from perflint.analysis.call_graph.reached import Reached
 from perflint.analysis.call_graph.references import References
 from perflint.analysis.evidence import STARTING_CALLS, starts_training
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
@@ -32,61 +32,6 @@ _BY_TEXT = _IMPORTING | _MAKING | _RUNNING
 #: Bases that call no method of a class but those known to be theirs.
 _PLAIN_BASES = frozenset("object ABC Module Generic Protocol NamedTuple TypedDict Enum IntEnum Exception dict".split())
 _NOTHING: frozenset[str] = frozenset()
-
-
-class _Reached:
-    """What is reached from some nodes, with what each refers to."""
-
-    def __init__(self) -> None:
-        self.nodes: set[Node] = set()
-        self.references: list[tuple[Node, Iterable[Node]]] = []
-        self.running: set[str] = set()
-        self.words: set[str] = set()
-        #: By name, methods of classes that are reached, while nothing uses the name.
-        self.unnamed: dict[str, list[tuple[Node, Node]]] = {}
-        self.waiting: list[Node] = []
-        #: The files that are imported by names that are computed: a name may be of any of them. Those that have been
-        #: gone through, with what they define by name.
-        self.importable: set[str] = set()
-        self.imported: set[str] = set()
-        #: Those of them that go by a name, and not by the path of a file.
-        self.named: set[str] = set()
-        self.anywhere: dict[str, list[Node]] = {}
-        #: Whether whatever texts name is found, and whether everything is.
-        self.by_text = False
-        self.everything = False
-        self.methods_by_text = False
-
-    def refer(self, nodes: Iterable[Node], source: Node) -> None:
-        self.references.append((source, nodes))
-
-    def referring(self) -> dict[Node, list[Node]]:
-        """By node, what refers to it."""
-        found: defaultdict[Node, list[Node]] = defaultdict(list)
-        for source, nodes in self.references:
-            for node in nodes:
-                found[node].append(source)
-        return found
-
-    def begin(self, nodes: Iterable[Node]) -> None:
-        new = frozenset(nodes) - self.nodes
-        self.nodes |= new
-        self.waiting += new
-
-    def add(self, nodes: Iterable[Node], source: Node) -> None:
-        nodes = frozenset(nodes)
-        if nodes:
-            self.refer(nodes, source)
-            self.begin(nodes)
-
-    def use(self, words: frozenset[str]) -> None:
-        new = words - self.words
-        if not new:
-            return
-        self.words |= new
-        for word in self.unnamed.keys() & new:
-            for method, cls in self.unnamed.pop(word):
-                self.add((method,), cls)
 
 
 class Unused:
@@ -132,12 +77,12 @@ class Unused:
         found = self._trained
         return found is not None and not self._has(found, scope)
 
-    def _has(self, found: _Reached, scope: Scope) -> bool:
+    def _has(self, found: Reached, scope: Scope) -> bool:
         node = node_of(scope)
         return scope.path not in self._references.summaries or not node[1] or node in found.nodes
 
     @cached_property
-    def _reached(self) -> _Reached | None:
+    def _reached(self) -> Reached | None:
         """What is reached from all that may be run; None where everything may be used."""
         found = self._from(self._starts_of_all())
         if any(map(self._is_inside, found.named)):
@@ -149,7 +94,7 @@ class Unused:
         return None if found.everything or not trains else found
 
     @cached_property
-    def _trained(self) -> _Reached | None:
+    def _trained(self) -> Reached | None:
         """What is reached from files that may train when they are run."""
         found = self._reached
         if found is None:
@@ -221,6 +166,8 @@ class Unused:
         """What is run of a file by itself: its statements, where nothing imports it or it says so, and, where it does
         not say what it runs, whatever may be an entry point: a class that only has what others call is none.
         """
+        if self._is_foreign_hub(path):
+            return
         file, own = self._file(path), self._references.own[path]
         guarded = file.words.get(MAIN)
         is_guarded = guarded is not None and not own.isdisjoint(guarded)
@@ -244,6 +191,11 @@ class Unused:
             for base in self._family(home, name) if name in self._file(home).methods else ():
                 yield from self._methods(base)
 
+    def _is_foreign_hub(self, path: str) -> bool:
+        """`hubconf.py` of a project that this one has taken over: `torch.hub` reads that of the outermost folder."""
+        folder, _, name = path.rpartition("/")
+        return name == "hubconf.py" and path not in self._imported and is_taken_over(folder, self._references)
+
     def _may_be_run(self, path: str, name: str) -> bool:
         """Whether something that a file has may be an entry point: a function, a class that has loops of its own."""
         return name not in self._file(path).methods or self._drives(path, name)
@@ -264,9 +216,9 @@ class Unused:
 
     # What is reached.
 
-    def _from(self, starts: Iterable[Node]) -> _Reached:
+    def _from(self, starts: Iterable[Node]) -> Reached:
         """Gone on with each time that more files turn out to be imported by computed names."""
-        found = _Reached()
+        found = Reached()
         found.begin(starts)
         while True:
             while found.waiting and not found.everything:
@@ -289,11 +241,11 @@ class Unused:
         file = self._file(path)
         return file.words.get(name, _NOTHING) if name else file.statements
 
-    def _find_anywhere(self, node: Node, words: frozenset[str], found: _Reached) -> None:
+    def _find_anywhere(self, node: Node, words: frozenset[str], found: Reached) -> None:
         """Reach whatever goes by the words of a definition in files that are imported by computed names."""
         found.add([named for word in found.anywhere.keys() & words for named in found.anywhere[word]], node)
 
-    def _run(self, path: str, found: _Reached) -> None:
+    def _run(self, path: str, found: Reached) -> None:
         """Run the statements of a file, of those that it imports, and of the packages it lies in."""
         waiting = [path]
         while waiting:
@@ -312,7 +264,7 @@ class Unused:
                     waiting.append(around)
                 folder = folder.rpartition("/")[0]
 
-    def _follow(self, node: Node, found: _Reached) -> None:
+    def _follow(self, node: Node, found: Reached) -> None:
         path, name = node
         file = self._file(path)
         words = file.words.get(name, _NOTHING) if name else file.statements
@@ -404,7 +356,7 @@ class Unused:
                     if isinstance(item, tuple) and item[0] == "const" and isinstance(item[2], str):
                         yield from self._references.named(path, item[2])
 
-    def _import_by_text(self, node: Node, words: frozenset[str], calls: list[CallFacts], found: _Reached) -> None:
+    def _import_by_text(self, node: Node, words: frozenset[str], calls: list[CallFacts], found: Reached) -> None:
         if not _RUNNING.isdisjoint(words):
             found.everything = True
         if not _MAKING.isdisjoint(words) and not found.by_text:
@@ -434,7 +386,7 @@ class Unused:
         params = () if facts is None else facts.params
         return frozenset(facts.binds if facts is not None else ()).union([param.name.lstrip("*=") for param in params])
 
-    def _reach_named(self, files: Iterable[str], node: Node, found: _Reached) -> None:
+    def _reach_named(self, files: Iterable[str], node: Node, found: Reached) -> None:
         """Reach what texts name of some files."""
         for path in files:
             found.add(self._own_named(path), node)
@@ -447,7 +399,7 @@ class Unused:
             known = self._by_text[path] = frozenset(self._references.named_by_text(own))
         return known
 
-    def _reach_methods(self, cls: Node, names: tuple[str, ...], found: _Reached) -> None:
+    def _reach_methods(self, cls: Node, names: tuple[str, ...], found: Reached) -> None:
         path, owner = cls
         if cls not in self._calling:
             self._calling[cls] = self._calling_bases(path, owner)

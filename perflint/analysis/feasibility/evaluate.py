@@ -18,6 +18,7 @@ from perflint.analysis.feasibility.lattice import (
     NONE,
     OBJECT,
     SOMETHING,
+    TOP,
     TRUE,
     YES,
     Possible,
@@ -29,7 +30,9 @@ from perflint.analysis.feasibility.lattice import (
 from perflint.ir.notation import LONGEST_TEXT
 from perflint.ir.summary import Value
 
-#: What a leaf may be: a dotted name, a call, an item, an attribute of something without a name.
+#: Whether something has an entry by a name: (HOLDS, it, name).
+HOLDS = "holds"
+#: What a leaf may be: a dotted name, a call, an item, an attribute of something without a name, whether one `HOLDS`.
 Leaves: TypeAlias = Callable[[Value], Possible]
 
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -148,6 +151,11 @@ def _contained(one: Possible, container: Value, leaves: Leaves) -> Possible:
         if YES in same:
             return YES
         return NO if all(item == NO for item in same) else BOOL
+    key = next(iter(one.literals)).value if one.literals is not None and len(one.literals) == 1 else None
+    if isinstance(key, str) and type(container) is str:
+        held = leaves((HOLDS, container, key))
+        if held != TOP:
+            return held
     return lifted(_in_text, one, evaluate(container, leaves))
 
 

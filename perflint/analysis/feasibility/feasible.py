@@ -124,17 +124,11 @@ class Paths:
         """Whether each function on a way comes to its call, and, where it is called as a parameter, `f(x)`, may be what
         the way itself hands over for that: other calls of the same function hand over others.
         """
-        if any(self._raising.before(edge.caller, self._place_of(edge)) for edge in calls):
+        if any(map(self._raising.never_enters, calls)):
             return False
         if not self._one_object.may_run(calls):
             return False
         return all(self._may_be_handed(edge, calls[place + 1 :]) for place, edge in enumerate(calls))
-
-    def _place_of(self, edge: Edge) -> Place:
-        if edge.index < 0:
-            return edge.line, 0
-        call = self._values.passing.facts(edge.caller).calls[edge.index]
-        return call.line, call.column
 
     def _may_be_handed(self, edge: Edge, outer: Calls) -> bool:
         name = self._values.passing.facts(edge.caller).calls[edge.index].func if edge.index >= 0 else None
@@ -276,6 +270,8 @@ class Paths:
         """The option that a test which does not hold by default asks for, as it has to be: `return_json=True`."""
         test, truth = self._decisive(test, truth, scope, frame)
         form = test[0] if type(test) is tuple else ""
+        if form == "compare" and test[1] in ("in", "not in") and _is_literal(test[2]) and type(test[3]) is str:
+            return f"`{test[2][2]}` given" if (test[1] == "in") is truth else f"no `{test[2][2]}`"
         name = _asked(test)
         if not name:
             return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perflint.analysis.feasibility.lattice import BOTTOM, SOMETHING, TOP, Possible, switched
+from perflint.analysis.feasibility.lattice import BOTTOM, NO, SOMETHING, TOP, Possible, switched
 from perflint.analysis.feasibility.options import OPTION_NAMES
 from perflint.analysis.feasibility.worlds import Frame, World
 from perflint.analysis.feasibility.written_dicts import WrittenDicts
@@ -87,6 +87,20 @@ class LookedUp:
             [*(() if is_told else [(default, scope)]), *self._values.options.settings(name)], World.BY_DEFAULT
         )
         return switched(given) | self._values.configs.by_words(name) if is_told else switched(given)
+
+    def holds(self, base: str, key: str, scope: Scope) -> Possible:
+        """`"pinned" in config`: by default not, where neither the program nor a file of it sets anything so called."""
+        values = self._values
+        if not values.configs.is_asked(base, (("const", "str", key),), scope):
+            return TOP
+        is_set = (
+            values.options.configured(key) is not None
+            or values.options.settings(key)
+            or values.options.defaults(key, scope.path)
+            or values.configs.given((key,))
+            or values.presence.is_set_anywhere(key)
+        )
+        return TOP if is_set else NO
 
     def item(self, item: Value, scope: Scope, world: World) -> Possible:
         """An entry of a dict that is written out is what it is given there; one of a batch is something. That of a dict

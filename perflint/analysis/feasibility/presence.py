@@ -6,7 +6,7 @@ from functools import cached_property
 
 from perflint.analysis.feasibility.lattice import BOOL, NO, Possible
 from perflint.analysis.feasibility.options import Options
-from perflint.analysis.names.refs import CLASS, Ref, Scope
+from perflint.analysis.names.refs import CLASS, INSTANCE, Ref, Scope
 from perflint.analysis.names.resolver import Resolver
 from perflint.ir.callees import last_name
 from perflint.ir.summary import ClassFacts, Value
@@ -88,6 +88,19 @@ class Presence:
         if cls is None or len(classes) > 1 or self._may_be_another(attribute, scope):
             return False
         return self._has_plain_bases(cls) and not self._has(cls, method)
+
+    def part_of(self, attribute: str, scope: Scope) -> Scope | None:
+        """The plain `forward` that calling `self.attribute` runs, whatever object that a method has."""
+        if attribute in self._options.set_from_outside or self._may_be_another(attribute, scope):
+            return None
+        made = self._resolver.written.definitions(f"self.{attribute}", scope)
+        classes = {self._made_by(value, where) for value, where in made}
+        cls = next(iter(classes), None)
+        if cls is None or len(classes) > 1 or self._resolver.hierarchy.below(cls):
+            return None
+        found = self._resolver.method(Ref(INSTANCE, cls.path, cls.name), "forward")
+        facts = self._resolver.summaries[found.path].functions.get(found.name) if found and found.path else None
+        return Scope(found.path, found.name) if found and facts is not None and not facts.decorators else None
 
     def _made_by(self, value: Value, scope: Scope) -> Ref | None:
         """The class whose object a value is, where it is a call of that class."""

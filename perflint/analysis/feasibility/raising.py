@@ -1,5 +1,5 @@
 """Where functions surely raise: they read an attribute of their own object that nothing in the program gives it, call a
-method that the class of an object lacks, or hand a function an argument that it does not take.
+method that the class of an object lacks, hand a function an argument that it does not take, or call what does that.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from typing import TypeAlias
 from perflint.analysis.call_graph.call_graph import CallGraph
 from perflint.analysis.call_graph.edges import Edge
 from perflint.analysis.feasibility.presence import Presence
-from perflint.analysis.names.fitting import may_take
+from perflint.analysis.names.fitting import may_take, object_takes
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.names.resolver import Resolver
+from perflint.finding import Confidence
 from perflint.ir import guards
 from perflint.ir.summary import CallFacts, FunctionFacts, Value
 
+#: How many calls deep it is asked what raises.
+_DEEPEST = 2
 #: A line, and a column as ast counts.
 Place: TypeAlias = "tuple[int, int]"
 
@@ -27,17 +30,23 @@ class Raising:
         self._resolver = resolver
         self._graph = graph
         self._presence = presence
-        self._first: dict[Scope, Place | None] = {}
+        self._first: dict[tuple[Scope, int], Place | None] = {}
 
     def before(self, scope: Scope, place: Place) -> bool:
         """Whether a function raises whenever it runs, before it comes to a place."""
         first = self._raised(scope)
         return (first is not None and first < place) or self._is_called_too_late(scope)
 
-    def _raised(self, scope: Scope) -> Place | None:
-        if scope not in self._first:
-            self._first[scope] = self._first_of(scope)
-        return self._first[scope]
+    def never_enters(self, edge: Edge) -> bool:
+        """Whether a function raises whenever it runs, before a call or at it."""
+        first = self._raised(edge.caller)
+        return (first is not None and first <= self._place_of(edge)) or self._is_called_too_late(edge.caller)
+
+    def _raised(self, scope: Scope, depth: int = _DEEPEST) -> Place | None:
+        key = scope, depth
+        if key not in self._first:
+            self._first[key] = self._first_of(scope, depth)
+        return self._first[key]
 
     def _is_called_too_late(self, scope: Scope) -> bool:
         """Whether a function within another one is only called where that has raised."""
@@ -52,17 +61,37 @@ class Raising:
         )
 
     def _place_of(self, edge: Edge) -> Place:
-        call = self._resolver.summaries[edge.caller.path].functions[edge.caller.function].calls[edge.index]
+        if edge.index < 0:
+            return edge.line, 0
+        call = self._facts(edge.caller).calls[edge.index]
         return call.line, call.column
 
-    def _first_of(self, scope: Scope) -> Place | None:
-        facts = self._resolver.summaries[scope.path].functions[scope.function]
+    def _facts(self, scope: Scope) -> FunctionFacts:
+        return self._resolver.summaries[scope.path].functions[scope.function]
+
+    def _first_of(self, scope: Scope, depth: int) -> Place | None:
+        facts = self._facts(scope)
         if any(item.detail == guards.RARE for item in facts.contexts):
             return None  # what it raises may be handled
         found = [(call.line, call.column) for call in facts.calls if self._fails(call, facts, scope)]
         if facts.in_class:
             found += [place for name, place in _own_reads(facts) if self._presence.is_missing(name, scope)]
+        if depth:
+            found += self._of_callees(scope, facts, depth)
         return min(found, default=None)
+
+    def _of_callees(self, scope: Scope, facts: FunctionFacts, depth: int) -> Iterator[Place]:
+        """The calls that a function surely makes of what raises whenever it runs."""
+        callees: dict[int, list[Edge]] = {}
+        for edge in self._graph.outgoing.get(scope, ()):
+            if edge.index >= 0 and not edge.callback:
+                callees.setdefault(edge.index, []).append(edge)
+        for index, edges in callees.items():
+            call = facts.calls[index]
+            if len(edges) == 1 and edges[0].confidence is Confidence.HIGH and edges[0].callee != scope:
+                is_run = not self._facts(edges[0].callee).is_generator and facts.is_sure(call.line, call.column)
+                if is_run and self._raised(edges[0].callee, depth - 1) is not None:
+                    yield call.line, call.column
 
     def _fails(self, call: CallFacts, facts: FunctionFacts, scope: Scope) -> bool:
         """Whether a call that a function surely makes raises: there is no such method, or it takes other arguments."""
@@ -71,6 +100,9 @@ class Raising:
         base, _, method = call.func.rpartition(".")
         if base.startswith("self.") and self._presence.is_lacking(base, method, scope):
             return True
+        if base == "self":
+            part = self._presence.part_of(method, scope)
+            return part is not None and not object_takes(self._facts(part), call.args, call.keywords)
         refs = self._resolver.refs(call.func, scope) if not base else ()
         if len(refs) != 1 or refs[0].kind != FUNCTION:
             return False

@@ -14,7 +14,7 @@ from perflint.analysis.feasibility.configs import Configs
 from perflint.analysis.feasibility.constant_functions import ConstantFunctions
 from perflint.analysis.feasibility.elements import Elements
 from perflint.analysis.feasibility.enumerations import member_of
-from perflint.analysis.feasibility.evaluate import builtin, evaluate, parts_of
+from perflint.analysis.feasibility.evaluate import HOLDS, builtin, evaluate, parts_of
 from perflint.analysis.feasibility.fixpoint import Fixpoint
 from perflint.analysis.feasibility.lattice import (
     BOTTOM,
@@ -128,6 +128,8 @@ class Values:
                 return A_TENSOR
             found = self._looked.item(leaf, scope, world)
             return found if found != TOP else self._setting(leaf, scope, world)
+        if form == HOLDS and world is World.BY_DEFAULT:
+            return self._looked.holds(leaf[1], leaf[2], scope)
         return TOP
 
     def refs(self, value: Value, scope: Scope) -> Refs:

@@ -309,6 +309,9 @@ def _is_of_loop(call: CallFacts, facts: FunctionFacts) -> bool:
     if isinstance(call.func, tuple) and call.func[0] == "item":
         return True  # `self.layers[i](x)`
     names = {name.partition(".")[0] for name in names_in(call.func)}
+    for name in names & facts.binds.keys():
+        if name not in facts.unclear and all(type(value) is str for value in facts.binds[name]):
+            names = names | {str(value) for value in facts.binds[name]}  # `flow = layer`
     return any(names.intersection(facts.loops[index].targets) for index in facts.loops_around(call.context))
 
 

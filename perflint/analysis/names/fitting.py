@@ -36,6 +36,18 @@ def may_take(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tup
     return takes_any or not given
 
 
+def object_takes(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> bool:
+    """Whether the method that calling an object runs takes just these arguments; True where they are not all known."""
+    given = {name for name, _ in keywords}
+    if SPREAD in given or "" in given:
+        return True
+    by_place = [param for param in facts.params if not param.name.startswith(("=", "*"))][1:]
+    takes_more = any(param.name.startswith("*") and not param.name.startswith("**") for param in facts.params)
+    if len(args) > len(by_place) and not takes_more:
+        return False
+    return may_take(facts, (), keywords) and has_all(facts, args, keywords)
+
+
 def has_all(facts: FunctionFacts, args: Sequence[Value], keywords: Sequence[tuple[str, Value]]) -> bool:
     """Whether these arguments are all that a function, or a method of an object, cannot do without."""
     given = {name for name, _ in keywords}
