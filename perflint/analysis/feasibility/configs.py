@@ -108,6 +108,10 @@ class Configs:
         """Whether a file of the tree sets what stands there, and so says what it is for those that run the program."""
         return len(path) > 1 and any(_ends(item.path, path) for item in self._in_files.get(path[-1], ()))
 
+    def named(self, name: str) -> Given:
+        """What files of the tree set under a name, wherever it stands: what code takes by it may be given by that."""
+        return [(value, Scope("", MODULE)) for item in self._in_files.get(name, ()) for value in self._read(item)]
+
     @staticmethod
     def _fitting(path: Path, items: Any, path_of: Callable[[Any], Path]) -> list[Any]:
         """Those that set a path: of one that says where it stands, those that stand there, if there are any."""

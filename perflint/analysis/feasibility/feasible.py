@@ -87,13 +87,39 @@ class Paths:
             return INFEASIBLE
         blocked = self._blocked(way.calls, scope, conditions, World.BY_DEFAULT)
         only = self._option(*blocked) if blocked is not None else ""
+        if blocked is not None and not self._is_offered(blocked, way, scope, context, conditions, heat):
+            return INFEASIBLE
         return Feasibility(FOUND, only) if way == printed else Feasibility(FOUND, only, *self._ways.hops(way))
 
     def _within(self, scope: Scope, conditions: Conditions) -> Feasibility:
         if self._blocked((), scope, conditions, World.ANY) is not None:
             return INFEASIBLE
         blocked = self._blocked((), scope, conditions, World.BY_DEFAULT)
-        return Feasibility(FOUND, self._option(*blocked)) if blocked is not None else FEASIBLE
+        if blocked is None:
+            return FEASIBLE
+        is_offered = self._is_anybodys(blocked, scope) or self._blocked((), scope, conditions, World.OFFERED) is None
+        return Feasibility(FOUND, self._option(*blocked)) if is_offered else INFEASIBLE
+
+    def _is_offered(
+        self, blocked: Blocked, way: Way, scope: Scope, context: int, conditions: Conditions, heat: Heat
+    ) -> bool:
+        """Whether users may change what keeps the program, by default, from a line without an edit of its code, or of
+        the configurations that stand beside it.
+        """
+        if self._is_anybodys(blocked, scope) or self._blocked(way.calls, scope, conditions, World.OFFERED) is None:
+            return True
+        try:
+            return self._open(scope, context, conditions, heat, World.OFFERED) is not None
+        except TooManyError:
+            return True
+
+    def _is_anybodys(self, blocked: Blocked, scope: Scope) -> bool:
+        """Whether users of a library write what is around, or a command line has an option of the name asked for."""
+        test, truth, where, frame = blocked
+        if self._values.passing.is_open(scope):
+            return True
+        name = _asked(self._decisive(test, truth, where, frame)[0])
+        return bool(name and self._values.options.defaults(name, where.path))
 
     def in_training(self, scope: Scope, context: int, conditions: Conditions, heat: Heat) -> bool:
         """Whether modules in training mode take a hot path to the code, and not only those in evaluation mode."""
@@ -231,7 +257,7 @@ class Paths:
         for test, truth in making.conditions:
             if self._values.of(test, making.scope, world).truth is (not truth):
                 option = _asked(self._decisive(test, truth, making.scope, None)[0])
-                if world is not World.BY_DEFAULT or not self._values.options.configured(option):
+                if not world.keeps_code or not self._values.options.configured(option):
                     return test, truth, making.scope, None
         return self._uncalled(making.scope, world, depth)
 

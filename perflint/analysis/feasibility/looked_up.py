@@ -32,7 +32,7 @@ class LookedUp:
         if type(base) is not str or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
             return TOP
         dotted = f"{base}.{name[2]}"
-        if world is not World.BY_DEFAULT or len(args) < 3 or self._is_told(dotted, scope):
+        if not world.keeps_code or len(args) < 3 or self._is_told(dotted, scope):
             return self._values.path(dotted, scope, world)
         return (
             TOP
@@ -63,7 +63,7 @@ class LookedUp:
         edges = [frame.edge] if frame is not None else self._values.passing.callers(scope)
         unseen = frame is None and (not edges or self._values.passing.is_called_unseen(scope))
         found = self._values.of(default, scope, world, frame) if unseen else BOTTOM
-        if len(edges) > MOST_CALLERS or (unseen and world is not World.BY_DEFAULT):
+        if len(edges) > MOST_CALLERS or (unseen and self._values.is_free(scope, world)):
             return TOP
         for edge in edges:
             passed = self._values.passing.passed(edge, key[2])
@@ -76,7 +76,7 @@ class LookedUp:
                 found |= self._values.any_of([(value, edge.caller) for value in passed.value], world, outer)
         return found
 
-    def set_by(self, args: tuple[Value, ...], scope: Scope) -> Possible:
+    def set_by(self, args: tuple[Value, ...], scope: Scope, world: World) -> Possible:
         """What a key of a configuration gives by default: what anything sets under that key, and its default there
         where no file does. `pinned=config.get("pinned")` hands it on under its own name.
         """
@@ -84,7 +84,7 @@ class LookedUp:
         default: Value = args[1] if len(args) > 1 else ("const", "NoneType", None)
         is_told = self._values.options.configured(name) is not None
         given = self._values.any_of(
-            [*(() if is_told else [(default, scope)]), *self._values.options.settings(name)], World.BY_DEFAULT
+            [*(() if is_told else [(default, scope)]), *self._values.options.settings(name)], world
         )
         return switched(given) | self._values.configs.by_words(name) if is_told else switched(given)
 
@@ -109,7 +109,7 @@ class LookedUp:
         _, base, key = item
         if type(base) is tuple and base[0] == "call" and type(key) is int:
             return self._values.returned(base[1], key, scope, world)
-        if type(base) is str and type(key) is str and world is World.BY_DEFAULT:
+        if type(base) is str and type(key) is str and world.keeps_code:
             refs = self._values.resolver.refs(base, scope)
             if any(ref.kind == EXTERNAL_INSTANCE and ref.name == "builtins.vars" for ref in refs):
                 return self._values.parsed(key, scope, world)
@@ -132,7 +132,7 @@ class LookedUp:
         found = self._dicts.entries(base, key, scope)
         if found is None or (found.is_lacking and not default):
             return None
-        if world is not World.BY_DEFAULT and not found.is_local:
+        if not world.keeps_code and not found.is_local:
             return TOP
         values = [*found.values, *((value, scope) for value in default if found.is_lacking)]
         asked = ("entry", base, key, scope, default, world)

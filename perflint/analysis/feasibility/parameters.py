@@ -145,6 +145,10 @@ class Passing:
         """Whether users of the program, or decorators, may call a function with whatever they like."""
         return self._is_decorated(scope) or self._library.is_open(scope)
 
+    def is_of_package(self, scope: Scope) -> bool:
+        """Whether users of the program, or of a package that it makes, may call a function that it does not call."""
+        return self.is_open(scope) or self._library.is_installed(scope.path)
+
     def is_called_unseen(self, scope: Scope) -> bool:
         """Whether a function may be called with what nobody sees: by a framework, a decorator, or by a name that
         is not written down.

@@ -13,7 +13,8 @@ from perflint.ir.summary import ClassFacts, Value
 from perflint.torch_model import registries
 
 #: What sets attributes that nobody sees.
-_SETTING = ("setattr", "__dict__", "__setattr__", "vars")
+_AS_DICT = ("__dict__", "__setattr__", "vars")
+_SETTING = ("setattr", *_AS_DICT)
 #: What sets attributes of modules, by names that may be computed.
 _COMPUTING = ("add_module", "register_buffer", "register_parameter")
 #: What asks for an attribute by its name.
@@ -53,6 +54,14 @@ class Presence:
         """Whether the files of a class set attributes by names that are computed."""
         paths = {base.path for base in self._resolver.mro(cls) if base.path}
         return any(self.mentions(path, _SETTING) for path in paths)
+
+    def is_open_ended(self, cls: Ref) -> bool:
+        """The same, but for what they set on a part of an object, `setattr(self.module, name, weight)`."""
+        paths = {base.path for base in self._resolver.mro(cls) if base.path}
+        if any(self.mentions(path, _AS_DICT) for path in paths):
+            return True
+        setting = [(scope, call.args[0]) for scope, _, call in self._options.calls.get("setattr", ()) if call.args]
+        return any(scope.path in paths and not (type(on) is str and "." in on) for scope, on in setting)
 
     def of_attribute(self, base: Value, name: Value, scope: Scope) -> Possible:
         """What `hasattr(base, name)` gives: no object has what nothing of the program sets."""

@@ -1,7 +1,8 @@
 """What the names, attributes and parameters of a program may be: its constants, followed to where they are written.
 
 A value is told of a world: of any run, or of runs by default. What a user may set (options, parameters that others may
-pass) may be anything in any run, and is its default by default.
+pass) may be anything in any run, and is its default by default. Between the two is what is offered: options of a
+command line may be anything, and what only an edit would change is its default.
 """
 
 from __future__ import annotations
@@ -233,6 +234,8 @@ class Values:
         if not callers and param.default is not None and self._makers.never_pass(scope, facts, name):
             return self._default(param, scope, facts, world)
         found = self._unseen(param, scope, facts, world) if is_unseen else BOTTOM
+        if world is World.OFFERED:
+            found |= self._in_files(name)
         for edge in callers:
             if found == TOP:
                 break
@@ -251,15 +254,15 @@ class Values:
     ) -> Possible:
         if passed.value is not None:
             return self.any_of([(value, caller) for value in passed.value], world, frame)
-        if passed.spread and world is World.BY_DEFAULT:
-            return self._spread(param, scope, facts, caller)
+        if passed.spread and world.keeps_code:
+            return self._spread(param, scope, facts, world, caller)
         return self._default(param, scope, facts, world) if passed.left_out else TOP
 
-    def _spread(self, param: Param, scope: Scope, facts: FunctionFacts, caller: Scope) -> Possible:
+    def _spread(self, param: Param, scope: Scope, facts: FunctionFacts, world: World, caller: Scope) -> Possible:
         """What a mapping may hold for a parameter that comes from elsewhere, `Net(**config)`: by default nothing, or
         what the program, its files and its commands give under the same name.
         """
-        name, world = param.name.lstrip("="), World.BY_DEFAULT
+        name = param.name.lstrip("=")
         found = self._default(param, scope, facts, world)
         if found != TOP:
             found |= self.any_of(self.options.spread(name), world)
@@ -277,12 +280,21 @@ class Values:
 
     def _unseen(self, param: Param, scope: Scope, facts: FunctionFacts, world: World) -> Possible:
         """What a parameter is where nobody sees the call."""
-        if world is not World.BY_DEFAULT:
+        if self.is_free(scope, world):
             return TOP
         made, leaves_out = self.configs.constructed(facts, param.name.lstrip("="))
         found = self._default(param, scope, facts, world) if leaves_out or not made else BOTTOM
         found |= SOMETHING if found == of(None) and self.passing.may_be_given(scope, facts, param.name) else BOTTOM
         return switched(joined([found, *(TOP if value is None else self.of(value, scope, world) for value in made)]))
+
+    def _in_files(self, name: str) -> Possible:
+        """What files of the tree set under the name of a parameter, which may be what makes it be given."""
+        given = self.configs.named(name)
+        return joined([TOP if value is None else self.of(value, scope, World.OFFERED) for value, scope in given])
+
+    def is_free(self, scope: Scope, world: World) -> bool:
+        """Whether calls that nobody sees may pass anything to a function, in the runs that are told of."""
+        return not world.keeps_code or (world is World.OFFERED and self.passing.is_of_package(scope))
 
     # Attributes.
 
@@ -303,7 +315,7 @@ class Values:
         found = joined([self._of_ref(ref, name, scope, world) for ref in refs])
         if found == TOP:
             found = self._setting(dotted, scope, world)
-        if found == TOP and world is World.BY_DEFAULT:
+        if found == TOP and world.keeps_code:
             entry = self._looked.entry(base, name, scope, world)
             return found if entry is None else entry | self._from_outside(name, world)
         return found
@@ -327,21 +339,23 @@ class Values:
         if self.options.holds(base, scope):
             return self.parsed(name, scope, world)
         found = self._setting(f"{base}.{name}", scope, world)
-        is_told = found != TOP or world is not World.BY_DEFAULT or not is_configuration(base)
+        is_told = found != TOP or not world.keeps_code or not is_configuration(base)
         return found if is_told else self.configs.by_words(name)
 
     def _setting(self, value: Value, scope: Scope, world: World) -> Possible:
         """What is read of a configuration: what the program, its files and its commands give it."""
-        path = self.configs.path(value, scope) if world is World.BY_DEFAULT else ()
+        path = self.configs.path(value, scope) if world.keeps_code else ()
         given = self.configs.given(path) if path else ()
         if not given or any(value is None for value, _ in given):
             return TOP
         told = chosen if self.configs.is_filed(path) else switched
-        return self.fixpoint.ask(("setting", path), lambda: told(self.any_of(given, world)))
+        return self.fixpoint.ask(("setting", path, world), lambda: told(self.any_of(given, world)))
 
     def parsed(self, name: str, scope: Scope, world: World) -> Possible:
         """An option of a command line."""
-        defaults = self.options.defaults(name, scope.path) if world is World.BY_DEFAULT else ()
+        defaults = self.options.defaults(name, scope.path) if world.keeps_code else ()
+        if defaults and world is World.OFFERED:
+            return TOP
         if not defaults:
             return self._setting(f"{_ANY_OPTIONS}.{name}", scope, world)
         shown = self.options.shown(name, scope.path)
@@ -367,7 +381,7 @@ class Values:
                 return self._of_method(Ref(FUNCTION, owner.path, method.qualname), method, world)
             declared = declared or name in facts.annotations
             values = values_of(facts, owner, name)
-            if world is World.BY_DEFAULT:
+            if world.keeps_code:
                 values = [item for item in values if not self._uncalled.is_never_called(item[1])]
             found |= self.any_of(values, world)
             if name in facts.unclear:
@@ -378,7 +392,9 @@ class Values:
         if declared and self.options.is_record(cls):
             known = switched(found) if given else None
             return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, known)
-        if not given or (world is not World.BY_DEFAULT and self.presence.is_set_unseen(cls)):
+        if not given or (not world.keeps_code and self.presence.is_set_unseen(cls)):
+            return TOP
+        if world is World.OFFERED and self.presence.is_open_ended(cls):
             return TOP
         return found | self._from_outside(name, world)
 
@@ -426,10 +442,11 @@ class Values:
             elif name in ("get", "pop") and args:
                 base = func.rpartition(".")[0]
                 # A function that hands its options on to itself looks them up in its own.
-                if world is World.BY_DEFAULT and self.configs.is_asked(base, args, scope):
-                    return self.fixpoint.ask(("set", args, scope), lambda: self._looked.set_by(args, scope))
-                key = ("looked up", base, args, scope, world, frame)
-                return self.fixpoint.ask(key, lambda: self._looked.looked_up(base, args, scope, world, frame))
+                if world.keeps_code and self.configs.is_asked(base, args, scope):
+                    key = ("set", args, scope, world)
+                    return self.fixpoint.ask(key, lambda: self._looked.set_by(args, scope, world))
+                asked = ("looked up", base, args, scope, world, frame)
+                return self.fixpoint.ask(asked, lambda: self._looked.looked_up(base, args, scope, world, frame))
         if name in GIVING_TENSORS and self._is_tensor(receiver_of(func), scope, world, frame):
             return A_TENSOR
         return TOP if name in _MAY_BE_NONE else self.returned(func, None, scope, world)

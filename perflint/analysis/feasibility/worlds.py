@@ -1,4 +1,7 @@
-"""Which runs a value is told of: `ANY`, those `BY_DEFAULT`, where no user has changed an option, or any of one mode."""
+"""Which runs a value is told of: `ANY`; those `BY_DEFAULT`, where no user has changed an option; those `OFFERED`, where
+a command line or a variable of the environment may have, and no edit of the code or of a configuration; or any of one
+mode.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,21 @@ class World(Enum):
 
     ANY = "any"
     BY_DEFAULT = "by default"
+    OFFERED = "offered"
     #: Any run, while its modules are in training mode.
     TRAINING = "training"
     #: Any run, while they are in evaluation mode.
     EVALUATING = "evaluating"
 
     __hash__ = object.__hash__
+
+    @property
+    def keeps_code(self) -> bool:
+        """Whether what only an edit of the code, or another configuration file, would change is as it is."""
+        return self in _KEEPING
+
+
+_KEEPING = frozenset({World.BY_DEFAULT, World.OFFERED})
 
 
 class Frame(NamedTuple):
