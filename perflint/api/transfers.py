@@ -5,6 +5,7 @@ from __future__ import annotations
 from perflint.analysis.transfers.copy_blocks import first_of_each_block
 from perflint.analysis.transfers.data_copies import DataCopy, data_copy_at
 from perflint.analysis.transfers.destinations import goes_to_accelerator, type_of
+from perflint.analysis.transfers.empty_tensors import holds_no_elements
 from perflint.analysis.transfers.host_casts import cast_before
 from perflint.analysis.transfers.host_copies import (
     MOVES,
@@ -66,6 +67,7 @@ __all__ = [
     "goes_to_accelerator",
     "goes_to_device",
     "holds_arrays",
+    "holds_no_elements",
     "index_copied_at",
     "is_a_layer",
     "is_another_module",

@@ -14,15 +14,13 @@ from perflint.api import (
     Span,
     Tag,
     callee_name,
-    is_constant,
     keyword,
     tensors,
     walk,
 )
 from perflint.api.invariants import is_number, is_of_numpy, single
-from perflint.api.transfers import is_written_out, type_of
+from perflint.api.transfers import holds_no_elements, is_written_out, type_of
 
-_SIZED = frozenset({"torch.zeros", "torch.ones", "torch.empty", "torch.rand", "torch.randn"})
 _INTEGERS = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
 _WIDE = frozenset(f"torch.{name}" for name in "long int int64 int32 float float32 double float64".split())
 #: Constructors whose numbers every type holds as they are.
@@ -53,9 +51,8 @@ def can_be_told(made: ast.Call, function: str, ctx: Context) -> bool:
         return False
     if not ctx.inference.names_all(made):
         return False
-    sizes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], (ast.Tuple, ast.List)) else made.args
-    if function in _SIZED and any(is_constant(item, 0) for item in sizes):
-        return False  # nothing is copied where there is nothing
+    if holds_no_elements(made, ctx):
+        return False
     if function in tensors.LIKE_CONSTRUCTORS:
         return bool(made.args) and ctx.kind(made.args[0]).place is Place.HOST
     if function in tensors.COPYING_CONSTRUCTORS:

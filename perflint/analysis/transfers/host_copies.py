@@ -12,6 +12,7 @@ from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.invariants.number_sources import Origin, Source, origin_of
 from perflint.analysis.phases.generation import beside_generation
 from perflint.analysis.transfers.batch_movers import is_batch_mover, was_moved_in_place, was_put_off
+from perflint.analysis.transfers.empty_tensors import holds_no_elements
 from perflint.analysis.transfers.host_data import certainty_of_host, is_written_out
 from perflint.analysis.transfers.moves import (
     aligns,
@@ -116,6 +117,8 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if not (value.is_tensor and value.certainty is Confidence.HIGH) and has_unblocking_move(node, ctx):
         return None  # a class of the project may be what is moved, whose method raises for the option
     if beside_generation(node, ctx) or was_moved_in_place(node, ctx) or _are_tokens_of_a_call(node, value, ctx):
+        return None
+    if holds_no_elements(node.func.value, ctx):
         return None
     origin = origin_of(node.func.value, ctx)
     return Copy(node, value, destination, origin, _what(value, origin, ctx))
