@@ -15,7 +15,7 @@ _SIZED = frozenset(f"torch.{name}" for name in "zeros ones empty rand randn full
 
 
 def holds_no_elements(value: ast.expr, ctx: FileFacts) -> bool:
-    """Whether a tensor is certainly created without elements: `torch.Tensor()`, `torch.tensor([])`, `torch.zeros(0, 4)`.
+    """Whether a tensor is certainly created without elements: `torch.Tensor()`, `torch.tensor([])`, `torch.ones(0, 4)`.
     A cast, and what wraps it, changes nothing about that.
     """
     made = ctx.inference.origins(value)
