@@ -35,13 +35,20 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     is_narrow = rank in (SCALAR, 1) or all(is_column(part) for part in grown.added)
     if _goes_over_batch(loop, ctx):
         return None if rank == SCALAR else Impact.LOW
-    if works and is_narrow:
+    if is_narrow and (works or _is_of_numbers_now_and_then(grown, loop, ctx)):
         return None
     if works and rank is None and _runs_seldom(loop, ctx):
         # Where nothing tells: a few iterations' results, or one number for each item. What a network itself gives has
         # features; a method of it may give anything, such as how likely an item is.
         return Impact.LOW if all(_is_given_by_network(part, ctx) for part in grown.added) else None
     return Impact.MEDIUM if works or is_narrow else Impact.HIGH
+
+
+def _is_of_numbers_now_and_then(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> bool:
+    """Whether code that no step waits for joins arrays of numbers on the host, a few for each iteration: a copy of
+    thousands of them takes microseconds.
+    """
+    return ctx.heat(loop) < Heat.STEP and (ctx.target(grown.call.func) or "").startswith("numpy.")
 
 
 def _joins_levels(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> bool:

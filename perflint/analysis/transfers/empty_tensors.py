@@ -33,11 +33,7 @@ def _is_without(call: ast.Call, ctx: FileFacts) -> bool:
         return not call.keywords
     if target in tensors.COPYING_CONSTRUCTORS | tensors.HOST_CONSTRUCTORS and call.args and _is_empty(call.args[0]):
         return True
-    if (
-        target not in tensors.HOST_CONSTRUCTORS
-        and target not in {f"torch.{item}" for item in _SIZED}
-        and target != "torch.full"
-    ):
+    if target not in _SIZED:
         return False
     size = keyword(call, "size") or (call.args[0] if call.args else None)
     if isinstance(size, (ast.Tuple, ast.List)):
