@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 from perflint.analysis.file_facts import FileFacts
@@ -21,6 +22,8 @@ from perflint.torch_model.effects import Effect
 
 #: What goes over all of what it is given, or counts it.
 _OF_WHOLE = frozenset({"len", "enumerate"})
+#: So many numbers are a short row.
+_SHORT = 16
 _WORK = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS)
 
 
@@ -33,10 +36,12 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     works = _works(loop, ctx)
     rank = _rank_of_parts(grown, ctx)
     is_narrow = rank in (SCALAR, 1) or all(is_column(part) for part in grown.added)
+    if _is_on_host(grown, ctx) and all(map(_is_short, grown.added)):
+        return None
     if _goes_over_batch(loop, ctx):
         return None if rank == SCALAR else Impact.LOW
-    if is_narrow and (works or _is_of_numbers_now_and_then(grown, loop, ctx)):
-        return None
+    if (works and is_narrow) or (rank in (SCALAR, 1) and _is_on_host(grown, ctx) and ctx.heat(loop) < Heat.STEP):
+        return None  # thousands of numbers are copied in microseconds
     if works and rank is None and _runs_seldom(loop, ctx):
         # Where nothing tells: a few iterations' results, or one number for each item. What a network itself gives has
         # features; a method of it may give anything, such as how likely an item is.
@@ -44,11 +49,15 @@ def impact_of_growth(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> Impact | N
     return Impact.MEDIUM if works or is_narrow else Impact.HIGH
 
 
-def _is_of_numbers_now_and_then(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> bool:
-    """Whether code that no step waits for joins arrays of numbers on the host, a few for each iteration: a copy of
-    thousands of them takes microseconds.
-    """
-    return ctx.heat(loop) < Heat.STEP and (ctx.target(grown.call.func) or "").startswith("numpy.")
+def _is_on_host(grown: Grown, ctx: FileFacts) -> bool:
+    return (ctx.target(grown.call.func) or "").startswith("numpy.")
+
+
+def _is_short(part: ast.expr) -> bool:
+    """`box.reshape(1, 7)`: so few numbers that to copy hundreds of such rows takes as long as the call itself."""
+    sizes = part.args if isinstance(part, ast.Call) and callee_name(part) == "reshape" else []
+    numbers = [item.value for item in sizes if isinstance(item, ast.Constant) and type(item.value) is int]
+    return len(numbers) == len(sizes) > 0 and all(number > 0 for number in numbers) and math.prod(numbers) <= _SHORT
 
 
 def _joins_levels(grown: Grown, loop: ast.stmt, ctx: FileFacts) -> bool:
@@ -137,4 +146,5 @@ def _ranks_before(grown: Grown, ctx: FileFacts) -> Iterator[int | None]:
         for origin in ctx.inference.origins(name):
             if origin is grown.call or origin is name:
                 continue
-            yield 1 if isinstance(origin, ast.List) and not origin.elts else ctx.kind(origin).rank
+            given = origin.args[0] if isinstance(origin, ast.Call) and ctx.is_call_of(origin, "numpy.array") else origin
+            yield 1 if isinstance(given, ast.List) and not given.elts else ctx.kind(origin).rank
