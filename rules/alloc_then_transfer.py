@@ -20,8 +20,9 @@ from perflint.api import (
     has_unpacking,
     tensors,
 )
+from perflint.api.gradients import is_model_call
 from perflint.api.invariants import is_constant_copy
-from perflint.api.names import PICTURES_FILE
+from perflint.api.names import EPOCH, PICTURES_FILE
 from perflint.api.phases import beside_generation, hands_over, is_empty_case, is_export, is_tried_out
 from perflint.api.transfers import (
     asks_not_to_block,
@@ -82,7 +83,8 @@ class AllocThenTransfer(Rule):
 
     Not reported
 
-    - Code that runs once, or once per epoch, and tensors without elements, whose copy returns at once.
+    - Code that runs once. Code that runs once per epoch has low impact; random tensors and warm-up inputs are left
+      alone.
     - Code that only tries something out (a loop of ten steps, an exporter's example input), plots, or that nothing
       calls.
     - Values that replace an argument which every caller passes.
@@ -100,8 +102,8 @@ class AllocThenTransfer(Rule):
     code, name = "TPL107", "alloc-then-transfer"
     minor_beside_reads = True
     impact = Impact.MEDIUM
-    listens = (Calls(*_MOVES), Calls())
-    at_least = Heat.STEP
+    listens = (Calls(*_MOVES), Calls(at_least=Heat.STEP))
+    at_least = Heat.EPOCH
     needs_accelerator = True
     claims = Claims("to-device", "host-allocation", waits=False)
 
@@ -125,35 +127,37 @@ class AllocThenTransfer(Rule):
             return
         if is_tried_out(node, ctx) or is_empty_case(node, ctx):
             return
-        if hands_over(node, ctx) or beside_generation(node, ctx):
+        if not _is_worth_it(node, function, ctx) or hands_over(node, ctx) or beside_generation(node, ctx):
             return
-        if function in _COPIES and emptied_by(node, ctx) is not None:
+        if function in _COPIES and ctx.heat(node) >= Heat.STEP and emptied_by(node, ctx) is not None:
             return  # a few numbers, which nobody waits for
         yield self._found(Made(node, made, function), ctx)
 
     def _found(self, made: Made, ctx: Context) -> Finding:
         node, short = made.move, made.function.removeprefix("torch.")
+        hot = ctx.heat(node) >= Heat.STEP
         copies = made.function in _COPIES
+        cost = "a second call copies the result to the device" if copies and not hot else "the copy synchronizes"
         device, dtype = there(made, ctx)
         given = f"dtype={dtype}, device={device}" if dtype else f"device={device or '...'}"
-        if copies and _is_constant(made, ctx):
+        if hot and copies and _is_constant(made, ctx):
             advice = "Create the tensor once and reuse it, or use `torch.full` for a single number."
             fix = filled_there(made, ctx) or keep(node, made.value, device_of(node, ctx), None, ctx)
-        elif copies and (fix := filled_there(made, ctx)) is not None:
+        elif hot and copies and (fix := filled_there(made, ctx)) is not None:
             advice = f"Fill it on the device: `torch.full((), number, device={device or '...'})`."
-        elif copies:
+        elif hot and copies:
             advice = f"Copy without blocking: `torch.{short}(...).to({device or '...'}, non_blocking=True)`."
             fix = moved_without_waiting(node, ctx)
         else:
             advice = f"Create it on the device: `torch.{short}(..., {given})`."
             fix = made_on_device(made, ctx)
         # What is idle already, and a pass that waits for its results in any case, lose the time of a small copy.
-        counts = not is_pass(node, ctx) and emptied_by(node, ctx) is None and not finds_little(node, ctx)
+        counts = hot and not is_pass(node, ctx) and emptied_by(node, ctx) is None and not finds_little(node, ctx)
         cap = impact_of_copy(node, ctx) if copies else Impact.MEDIUM
         return self.finding(
             node,
             ctx,
-            f"`torch.{short}(...)` {ctx.heat(node).phrase} on the host, and the copy synchronizes.",
+            f"`torch.{short}(...)` {ctx.heat(node).phrase} on the host, and {cost}.",
             advice=advice,
             fix=fix,
             impact=min(Impact.MEDIUM, cap) if counts else Impact.LOW,
@@ -162,7 +166,7 @@ class AllocThenTransfer(Rule):
 
     def _legacy(self, node: ast.Call, ctx: Context) -> Iterator[Finding]:
         """`torch.cuda.FloatTensor(array)`: the constructor is the move."""
-        if ctx.role(node) == "data":
+        if ctx.heat(node) < Heat.STEP or ctx.role(node) == "data":
             return
         data = copied_data(node, ctx)
         if data is None or PICTURES_FILE.search(ctx.path) or is_export(ctx) or is_tried_out(node, ctx):
@@ -199,6 +203,28 @@ def _hands_back(made: ast.Call, ctx: Context) -> bool:
 def _names_legacy_classes(_: ast.Module, ctx: Context) -> bool:
     """Whether the program speaks of device tensors' classes at all: most do not, and every call is asked."""
     return ctx.program.mentions(_LEGACY_NAMES)
+
+
+def _is_worth_it(node: ast.Call, function: str, ctx: Context) -> bool:
+    """Whether what runs once an epoch is worth a word: there only what the device makes as well as the host, in an
+    epoch's own code and not as a made-up input that a model is warmed up with.
+    """
+    if ctx.heat(node) >= Heat.STEP:
+        return True
+    if function in tensors.RANDOM_CONSTRUCTORS:
+        return False
+    _, route, _ = ctx.heat_and_route(node)
+    if not route or not EPOCH.search(route[0].text):
+        return False
+    child: ast.AST = node
+    for outer in ctx.tree.ancestors(node):
+        if isinstance(outer, ast.stmt):
+            break
+        if isinstance(outer, ast.Call) and child is not outer.func:
+            if is_model_call(outer, ctx):
+                return False
+        child = outer
+    return True
 
 
 def _is_constant(made: Made, ctx: Context) -> bool:

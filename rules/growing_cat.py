@@ -80,7 +80,7 @@ class GrowingCat(Rule):
     - One number for each item, beside the forward of a model; what methods of it give, where the loop runs once.
     - NumPy arrays of numbers beside the steps, and rows of a few numbers.
     - Parts that are slices of one tensor; iterations that generate what they add, or run a model on one item.
-    - Tests, checkpoint conversions, functions that nothing calls, and cold code of files that do not use torch.
+    - Tests, checkpoint conversions, and cold code of files that do not use torch.
 
     Measured
 
@@ -174,7 +174,6 @@ def _begins_in(loop: ast.stmt, name: str) -> bool:
 
 
 def _is_trifling(node: ast.AST, ctx: Context) -> bool:
-    """Whether nobody waits for the copies: in tests, conversions, what nothing runs, and scripts without torch."""
-    is_idle = ctx.heat(node) is Heat.ONCE and ctx.program.never_runs(ctx.scope(node))
-    is_idle = is_idle or (ctx.heat(node) < Heat.STEP and not ctx.mentions("torch"))
+    """Whether nobody waits for the copies: in tests, where a model is converted, and in scripts without torch."""
+    is_idle = ctx.heat(node) < Heat.STEP and not ctx.mentions("torch")
     return is_idle or runs_rarely(node, ctx) or is_now_and_then(node, ctx)

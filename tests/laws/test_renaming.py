@@ -142,6 +142,8 @@ LEFT: dict[str, tuple[str, ...]] = {
         "TPL101-blocking-transfer/cuda_or_the_host",
         "TPL101-blocking-transfer/kept_on_the_host",
         "TPL103-loader-without-workers/data_in_memory_and_evaluation",
+        "TPL201-sync-in-hot-loop/made_as_a_file_says",
+        "TPL201-sync-in-hot-loop/options_of_configurations",
         "TPL208-device-stats-every-step/where_memory_is_measured",
         "TPL302-clone-before-load/copies_that_are_needed",
         "TPL304-empty-cache-in-hot-loop/between_phases_and_after_errors",
