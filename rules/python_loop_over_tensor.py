@@ -14,6 +14,9 @@ from perflint.api.waits import TurnRead, read_by_turns
 #: Text of an expression up to this length is shown whole.
 _SHORT = 60
 _BATCHED = "Run them on the whole batch: `torch.bmm` and convolutions with `groups` take other weights for each row."
+_READ = "Read all values once before the loop with `.tolist()`, or use operations on the whole tensor."
+_COLLECTED = "Collect the values on the device and read them once after the loop: `torch.stack(values).tolist()`."
+_DECIDED = "Decide for all rows at once, with operations on the whole tensor: `torch.where` takes the place of a test."
 
 
 class PythonLoopOverTensor(Rule):
@@ -107,11 +110,14 @@ class PythonLoopOverTensor(Rule):
     def _reads(self, node: ast.For, read: TurnRead, ctx: Context) -> Finding:
         text = ctx.text(read.at)
         what = f"`{text}`" if len(text) <= _SHORT else "a value of it"
+        does = f"reads `{read.tensor}` one element at a time"
+        if read.is_computed:
+            does = f"goes over `{read.tensor}` one row at a time"
         return self.finding(
             node,
             ctx,
-            f"This loop reads `{read.tensor}` one element at a time: the host blocks for {what} in every iteration.",
-            advice="Read all values once before the loop with `.tolist()`, or use operations on the whole tensor.",
+            f"This loop {does}: the host blocks for {what} in every iteration.",
+            advice=_READ if not read.is_computed else _DECIDED if read.is_tested else _COLLECTED,
             confidence=Confidence.MEDIUM,
             # Few kernels are queued for each read; what does not train waits for its results in any case.
             impact=Impact.HIGH if _trains(node, ctx) else Impact.LOW,

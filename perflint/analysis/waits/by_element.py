@@ -19,6 +19,7 @@ from perflint.analysis.waits.reads import READ_NAMES, certainty_on_device, devic
 from perflint.analysis.waits.truth_tests import is_asked, leaves, tests
 from perflint.ir.calls import callee_name, is_constant
 from perflint.syntax.walk import walk
+from perflint.torch_model import tensors
 
 _PAIRING = ("enumerate", "zip", "reversed", "tqdm")
 #: Arguments of a `range` whose turns are one apart.
@@ -26,17 +27,20 @@ _FIRST_AND_LAST = 2
 _SIZES = ("size", "shape")
 #: What packed sequences keep on the host, wherever their values are.
 _ALWAYS_ON_HOST = "batch_sizes"
+#: What gives a tensor as it is.
+_SAME = ("detach", "squeeze", "clone", "contiguous")
 _WHOLE_ROWS = ("cpu", "to", "type", "tolist")
 
 
 class TurnRead(NamedTuple):
-    """What a turn reads on the host, the tensor that the loop goes through, as it is written, and whether it is read to
-    be tested.
+    """What a turn reads on the host, the tensor that the loop goes through, as it is written, whether it is read to be
+    tested, and whether it is computed in the turn, rather than an element of that tensor.
     """
 
     at: ast.expr
     tensor: str
     is_tested: bool = False
+    is_computed: bool = False
 
 
 def reads_each_element(value: ast.expr, ctx: FileFacts) -> bool:
@@ -69,8 +73,33 @@ def read_by_turns(loop: ast.For, ctx: FileFacts) -> TurnRead | None:
         return None
     for part, waits in asking:
         if waits(part, ctx) and not is_exceptional(part, ctx):
-            return TurnRead(part, _read_of(part, loop, ctx) or gone_through, waits is is_asked)
+            tensor = _read_of(part, loop, ctx) or gone_through
+            return TurnRead(part, tensor, waits is is_asked, not _is_element(part, loop, ctx))
     return None
+
+
+def _is_element(value: ast.expr, loop: ast.For, ctx: FileFacts) -> bool:
+    """Whether what is read was there before the turn: the turn's own, a row or an element that it looks up, or a test
+    of one of these. What may be either counts as such.
+    """
+    if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp)):
+        return any(_is_element(part, loop, ctx) for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        is_as_it_is = value.func.attr in READ_NAMES or value.func.attr in tensors.SAME_NUMBERS_METHODS
+        return (is_as_it_is or value.func.attr in _SAME) and _is_element(value.func.value, loop, ctx)
+    if isinstance(value, ast.Call):
+        return any(_is_element(item, loop, ctx) for item in value.args)  # `int(x)`, `map(int, box)`
+    if isinstance(value, (ast.Subscript, ast.Attribute)):
+        return _is_element(value.value, loop, ctx)
+    if not isinstance(value, ast.Name):
+        return False
+    found = [item for item in ctx.inference.flow.definitions(value) if item.value is not None]
+    inner = [item.value for item in found if item.value is not None and _stands_in(item.value, loop, ctx)]
+    return not inner or any(_is_element(item, loop, ctx) for item in inner if item is not value)
+
+
+def _stands_in(value: ast.expr, loop: ast.For, ctx: FileFacts) -> bool:
+    return value is not loop.iter and loop in ctx.loops(value)
 
 
 def _read_of(part: ast.expr, loop: ast.For, ctx: FileFacts) -> str | None:
