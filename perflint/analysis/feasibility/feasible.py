@@ -17,7 +17,7 @@ from perflint.analysis.feasibility.paths import Calls, TooManyError, Way, Ways
 from perflint.analysis.feasibility.picked import Picked
 from perflint.analysis.feasibility.raising import Place
 from perflint.analysis.feasibility.values import Values
-from perflint.analysis.feasibility.worlds import Frame, World, frame_of
+from perflint.analysis.feasibility.worlds import KEEPING, Frame, World, frame_of
 from perflint.analysis.names.refs import FUNCTION, Ref, Scope
 from perflint.finding import Confidence, Heat, Hop
 from perflint.ir.summary import Value
@@ -257,7 +257,7 @@ class Paths:
         for test, truth in making.conditions:
             if self._values.of(test, making.scope, world).truth is (not truth):
                 option = _asked(self._decisive(test, truth, making.scope, None)[0])
-                if not world.keeps_code or not self._values.options.configured(option):
+                if world not in KEEPING or not self._values.options.configured(option):
                     return test, truth, making.scope, None
         return self._uncalled(making.scope, world, depth)
 

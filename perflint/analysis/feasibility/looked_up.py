@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from perflint.analysis.feasibility.lattice import BOTTOM, NO, SOMETHING, TOP, Possible, switched
 from perflint.analysis.feasibility.options import OPTION_NAMES
-from perflint.analysis.feasibility.worlds import Frame, World
+from perflint.analysis.feasibility.worlds import KEEPING, Frame, World
 from perflint.analysis.feasibility.written_dicts import WrittenDicts
 from perflint.analysis.names.refs import EXTERNAL_INSTANCE, Scope
 from perflint.ir.summary import Value
@@ -32,7 +32,7 @@ class LookedUp:
         if type(base) is not str or not (type(name) is tuple and name[:2] == ("const", "str") and name[2]):
             return TOP
         dotted = f"{base}.{name[2]}"
-        if not world.keeps_code or len(args) < 3 or self._is_told(dotted, scope):
+        if world not in KEEPING or len(args) < 3 or self._is_told(dotted, scope):
             return self._values.path(dotted, scope, world)
         return (
             TOP
@@ -109,7 +109,7 @@ class LookedUp:
         _, base, key = item
         if type(base) is tuple and base[0] == "call" and type(key) is int:
             return self._values.returned(base[1], key, scope, world)
-        if type(base) is str and type(key) is str and world.keeps_code:
+        if type(base) is str and type(key) is str and world in KEEPING:
             refs = self._values.resolver.refs(base, scope)
             if any(ref.kind == EXTERNAL_INSTANCE and ref.name == "builtins.vars" for ref in refs):
                 return self._values.parsed(key, scope, world)
@@ -132,7 +132,7 @@ class LookedUp:
         found = self._dicts.entries(base, key, scope)
         if found is None or (found.is_lacking and not default):
             return None
-        if not world.keeps_code and not found.is_local:
+        if world not in KEEPING and not found.is_local:
             return TOP
         values = [*found.values, *((value, scope) for value in default if found.is_lacking)]
         asked = ("entry", base, key, scope, default, world)

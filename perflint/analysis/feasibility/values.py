@@ -47,7 +47,7 @@ from perflint.analysis.feasibility.receivers import Receivers
 from perflint.analysis.feasibility.types import A_TENSOR, GIVING_TENSORS, TENSOR_TYPES, Types
 from perflint.analysis.feasibility.uncalled import Uncalled
 from perflint.analysis.feasibility.unseen_makers import UnseenMakers
-from perflint.analysis.feasibility.worlds import Frame, World
+from perflint.analysis.feasibility.worlds import KEEPING, Frame, World
 from perflint.analysis.frequency.roots import RootFinder
 from perflint.analysis.names.declared import is_property
 from perflint.analysis.names.refs import (
@@ -254,7 +254,7 @@ class Values:
     ) -> Possible:
         if passed.value is not None:
             return self.any_of([(value, caller) for value in passed.value], world, frame)
-        if passed.spread and world.keeps_code:
+        if passed.spread and world in KEEPING:
             return self._spread(param, scope, facts, world, caller)
         return self._default(param, scope, facts, world) if passed.left_out else TOP
 
@@ -294,7 +294,7 @@ class Values:
 
     def is_free(self, scope: Scope, world: World) -> bool:
         """Whether calls that nobody sees may pass anything to a function, in the runs that are told of."""
-        return not world.keeps_code or (world is World.OFFERED and self.passing.is_of_package(scope))
+        return world not in KEEPING or (world is World.OFFERED and self.passing.is_of_package(scope))
 
     # Attributes.
 
@@ -315,7 +315,7 @@ class Values:
         found = joined([self._of_ref(ref, name, scope, world) for ref in refs])
         if found == TOP:
             found = self._setting(dotted, scope, world)
-        if found == TOP and world.keeps_code:
+        if found == TOP and world in KEEPING:
             entry = self._looked.entry(base, name, scope, world)
             return found if entry is None else entry | self._from_outside(name, world)
         return found
@@ -339,12 +339,12 @@ class Values:
         if self.options.holds(base, scope):
             return self.parsed(name, scope, world)
         found = self._setting(f"{base}.{name}", scope, world)
-        is_told = found != TOP or not world.keeps_code or not is_configuration(base)
+        is_told = found != TOP or world not in KEEPING or not is_configuration(base)
         return found if is_told else self.configs.by_words(name)
 
     def _setting(self, value: Value, scope: Scope, world: World) -> Possible:
         """What is read of a configuration: what the program, its files and its commands give it."""
-        path = self.configs.path(value, scope) if world.keeps_code else ()
+        path = self.configs.path(value, scope) if world in KEEPING else ()
         given = self.configs.given(path) if path else ()
         if not given or any(value is None for value, _ in given):
             return TOP
@@ -353,7 +353,7 @@ class Values:
 
     def parsed(self, name: str, scope: Scope, world: World) -> Possible:
         """An option of a command line."""
-        defaults = self.options.defaults(name, scope.path) if world.keeps_code else ()
+        defaults = self.options.defaults(name, scope.path) if world in KEEPING else ()
         if defaults and world is World.OFFERED:
             return TOP
         if not defaults:
@@ -381,7 +381,7 @@ class Values:
                 return self._of_method(Ref(FUNCTION, owner.path, method.qualname), method, world)
             declared = declared or name in facts.annotations
             values = values_of(facts, owner, name)
-            if world.keeps_code:
+            if world in KEEPING:
                 values = [item for item in values if not self._uncalled.is_never_called(item[1])]
             found |= self.any_of(values, world)
             if name in facts.unclear:
@@ -392,7 +392,7 @@ class Values:
         if declared and self.options.is_record(cls):
             known = switched(found) if given else None
             return TOP if world is not World.BY_DEFAULT else self._field(cls, name, world, known)
-        if not given or (not world.keeps_code and self.presence.is_set_unseen(cls)):
+        if not given or (world not in KEEPING and self.presence.is_set_unseen(cls)):
             return TOP
         if world is World.OFFERED and self.presence.is_open_ended(cls):
             return TOP
@@ -442,7 +442,7 @@ class Values:
             elif name in ("get", "pop") and args:
                 base = func.rpartition(".")[0]
                 # A function that hands its options on to itself looks them up in its own.
-                if world.keeps_code and self.configs.is_asked(base, args, scope):
+                if world in KEEPING and self.configs.is_asked(base, args, scope):
                     key = ("set", args, scope, world)
                     return self.fixpoint.ask(key, lambda: self._looked.set_by(args, scope, world))
                 asked = ("looked up", base, args, scope, world, frame)

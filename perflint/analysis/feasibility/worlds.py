@@ -24,13 +24,9 @@ class World(Enum):
 
     __hash__ = object.__hash__
 
-    @property
-    def keeps_code(self) -> bool:
-        """Whether what only an edit of the code, or another configuration file, would change is as it is."""
-        return self in _KEEPING
 
-
-_KEEPING = frozenset({World.BY_DEFAULT, World.OFFERED})
+#: Runs in which what only an edit of the code, or another configuration file, would change is as it is.
+KEEPING = frozenset({World.BY_DEFAULT, World.OFFERED})
 
 
 class Frame(NamedTuple):
