@@ -82,7 +82,7 @@ class DistributionValidation(Rule):
             yield from self._value(node, ctx)
             return
         is_own = checks_own(node, ctx)
-        if not (is_own or ctx.once(is_checked, node)):
+        if not (is_own or ctx.once(is_checked, node)) or ctx.program.whole.runs_on_host(ctx.path):
             return
         yield self.finding(
             node,

@@ -83,6 +83,8 @@ class TeacherForwardWithGrad(Rule):
         assert isinstance(node, ast.Call)
         if not isinstance(node.func, ast.Attribute) or ctx.grad_off(node) or is_for_a_picture(node, ctx):
             return
+        if ctx.program.whole.runs_on_host(ctx.path):
+            return  # networks that are trained there are small, and so is what their graphs keep
         for forward in set(forwards_behind(node.func.value, ctx, _DEPTH, computed=True, methods=True)):
             often = ctx.heat(forward) >= Heat.EPOCH or bool(ctx.loops(forward))
             if not often and ctx.kind(forward.func).tag is not Tag.MODULE:

@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perflint.analysis.call_graph.compiled import COMPILING_NAMES, compiles_anything
+from perflint.analysis.call_graph.host_programs import HostPrograms
+from perflint.analysis.call_graph.process_defaults import SETTERS, files_on_card
 from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
 from perflint.analysis.gradients.differentiating import differentiating
@@ -22,7 +24,7 @@ from perflint.analysis.names.module_writes import ModuleWrites
 from perflint.analysis.names.refs import CLASS, EXTERNAL, Ref, Scope
 from perflint.finding import Heat
 from perflint.ir.callees import last_name
-from perflint.ir.summary import CallFacts, Summary, Value
+from perflint.ir.summary import MODULE, CallFacts, Summary, Value
 from perflint.torch_model import loaders
 from perflint.torch_model.modules import GENERATE_METHODS
 from perflint.torch_model.names import canonical
@@ -338,6 +340,35 @@ class Whole:
             )
             known = self._starting[setters] = found
         return path in known
+
+    def runs_on_host(self, path: str) -> bool:
+        """Whether a file that loops over steps itself is a program of which no file could move a tensor to a device."""
+        return path in self._files_with_steps and self._host_programs.is_alone(path)
+
+    @cached_property
+    def _files_with_steps(self) -> set[str]:
+        """Those of the programs: what runs when the file is run comes to such a loop, or calls what the file has."""
+        found = {scope for (scope, *_), loop in self._program.roots.loops.items() if loop.heat >= Heat.STEP}
+        return {scope.path for scope in found if self._is_run(scope.path) or scope.function == MODULE}
+
+    def _is_run(self, path: str) -> bool:
+        return any(edge.callee.path == path for edge in self._program.graph.outgoing.get(Scope(path, MODULE), ()))
+
+    @cached_property
+    def _host_programs(self) -> HostPrograms:
+        program = self._program
+        return HostPrograms(program.summaries, program.modules, program.mentions)
+
+    def makes_on_card(self, path: str) -> str:
+        """By which function the program that a file is part of has new tensors made on a graphics card, if any."""
+        return self._files_on_card.get(path, "")
+
+    @cached_property
+    def _files_on_card(self) -> dict[str, str]:
+        program = self._program
+        if not program.mentions(SETTERS):
+            return {}
+        return files_on_card(program.summaries, program.modules, program.graph.incoming)
 
     def outlasting(self, started: tuple[tuple[str, str, str], ...]) -> str:
         """What there may be that outlives a run of classes and functions, given as their refs: a word of

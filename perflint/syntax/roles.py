@@ -14,18 +14,22 @@ def holds_tests(path: str, module: ast.Module) -> bool:
 
     What tests do often says nothing of what training does often, nor do they run where and on what it runs: they are
     read for what they define, and neither followed nor inspected. What tests a network, `test_net.py`, has a name like
-    theirs: it runs by itself, or has no test that pytest would find, but a function for others to call.
+    theirs: it runs by itself, or has no test that pytest would find, but a function for others to call. So does what
+    tests one that lies in a folder `test`; all that lies in `tests` is there for tests.
     """
     if not is_named_as_test(path):
         return False
-    if path.endswith("conftest.py") or _FOLDERS & set(path.split("/")[:-1]):
+    if path.endswith("conftest.py") or _OF_TESTS in path.split("/")[:-1]:
         return True
     if any(_is_of_framework(node) for node in ast.walk(module)):
         return True
     return not any(map(_runs, module.body)) and any(map(_is_test, module.body))
 
 
-_FOLDERS = frozenset({"tests", "test"})
+_OF_TESTS = "tests"
+_FOLDERS = frozenset({_OF_TESTS, "test"})
+#: What begins as the name of a test does, and is what a program calls: `testing(db, net)`.
+_TESTING = "testing"
 
 
 @lru_cache(maxsize=65536)
@@ -43,7 +47,7 @@ def _is_test(statement: ast.stmt) -> bool:
         return statement.name.startswith("Test")
     if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) or not statement.name.startswith("test"):
         return False
-    return statement.name != "test" or not statement.args.args
+    return statement.name not in ("test", _TESTING) or not statement.args.args
 
 
 def _is_of_framework(node: ast.AST) -> bool:

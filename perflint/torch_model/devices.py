@@ -23,3 +23,9 @@ DEVICE_FUNCTIONS: Mapping[str, str] = {
 }
 #: Attributes that hold a device on frameworks' objects: `accelerator.device`, `self.device` of a module.
 DEVICE_ATTRIBUTES = words("device local_device output_device root_device _device")
+
+#: Words that code which means to run on an accelerator cannot do without.
+ACCELERATOR_WORDS = frozenset(
+    "cuda device to_device deepspeed Accelerator accelerator Fabric LightningModule pl xpu npu local_rank "
+    "get_device non_blocking".split()
+)

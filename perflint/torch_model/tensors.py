@@ -26,6 +26,8 @@ HOST_CONSTRUCTORS = within(
     "torchvision.transforms.functional.to_tensor torchvision.transforms.functional.pil_to_tensor "
     "torchvision.io.read_image torchvision.io.decode_image torchvision.io.decode_jpeg torchaudio.functional.load"
 )
+#: The one whose type, and with it whose device, `torch.set_default_tensor_type` sets.
+DEFAULT_TYPE = "torch.Tensor"
 #: Constructors of one type each, and what that is: they convert what they are given, as `torch.tensor` does not.
 LEGACY_DTYPES: Mapping[str, str] = {
     "torch.Tensor": "torch.get_default_dtype()",

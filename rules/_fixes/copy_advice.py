@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import OVERWRITING, Context, Fix, Provenance, Tag, callee_name, is_from
+from perflint.api import OVERWRITING, Context, Fix, Provenance, Tag, callee_name, is_from, keyword
 from perflint.api.invariants import is_number, is_step_constant, single
 from perflint.api.transfers import Copy, DataCopy, What, asks_not_to_block, of_array, of_own_iterator, sized_type
 from perflint.api.words import short_text
@@ -85,4 +85,6 @@ def advice_for_data(copy: DataCopy, ctx: Context) -> str:
         return f"Pass the Python number if the operation accepts it, or write `{filled}`."
     made = callee_name(copy.node) if callee_name(copy.node) in ("as_tensor", "asarray") else "tensor"
     words = f"Copy without blocking: `torch.{made}(...).to(device, non_blocking=True)`"
+    if keyword(copy.node, "device") is None and callee_name(copy.node) != "new_tensor":  # the program has set it
+        words = f'Copy without blocking: `torch.{made}(..., device="cpu").to("cuda", non_blocking=True)`'
     return f"{words}, or copy once if it never changes." if is_step_constant(copy.data, ctx) else f"{words}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from perflint.api import Applicability, Context, Edit, Fix, keyword
+from perflint.api import Applicability, Context, Edit, Fix, callee_name, keyword
 from perflint.api.invariants import is_of_numpy, single
 
 
@@ -24,6 +24,8 @@ def _filled(node: ast.Call, ctx: Context) -> tuple[str, tuple[Edit, ...]]:
     data = node.args[0]
     shape = "()" if single(data) is data else "(1,)"
     rest = [f"{item.arg}={ctx.tree.text(item.value)}" for item in node.keywords]
+    if callee_name(node) == "Tensor":  # converts numbers
+        rest.append("dtype=torch.get_default_dtype()")
     return f"{owner}.{function}({', '.join([shape, ctx.tree.text(single(data)), *rest])})", edits
 
 

@@ -66,6 +66,16 @@ CASES = """
         run_tests()
     """
 
+EVALUATION = """
+    from data import loader
+
+    def decode(net, images):
+        return net(images.cuda()).cpu()
+
+    def testing(data, net):
+        return [decode(net, images) for images in loader(data)]
+    """
+
 
 @pytest.mark.parametrize(
     ("path", "text", "expected"),
@@ -81,6 +91,10 @@ CASES = """
         ("test_block.py", CASES, True),
         ("conftest.py", "", True),
         ("tests/run_all.py", SCRIPT, True),
+        ("test/scenes.py", EVALUATION, False),
+        ("tests/scenes.py", EVALUATION, True),
+        ("test/scenes.py", EVALUATION + "\n    def test_scenes(): ...\n", True),
+        ("test/scenes.py", WITH_PYTEST, True),
         ("train.py", TESTS, False),
         ("latest.py", SCRIPT, False),
     ],

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from perflint.analysis.names.fitting import has_all, may_take
 from perflint.analysis.names.refs import INSTANCE, MODULE_REF, Ref, Scope
-from perflint.analysis.names.resolver import Resolver
+from perflint.analysis.names.resolver import GLOBALS, Resolver
 from perflint.finding import Confidence
 from perflint.ir.summary import CallFacts, Value
 
@@ -85,7 +85,10 @@ class LookedUp:
         """The modules in which a value looks something up by a name that nobody sees."""
         if not isinstance(value, tuple):
             return []
-        if named := _namespace(value):
+        named = _namespace(value)
+        if named == GLOBALS:
+            return [Ref(MODULE_REF, scope.path, "")]
+        if named:
             return [ref for ref in self._resolver.refs(named, scope) if ref.kind == MODULE_REF]
         if not (value[:2] == ("call", "getattr") and len(value[2]) > 1):
             return []
@@ -105,10 +108,14 @@ def is_in_namespace(func: Value) -> bool:
 
 
 def _namespace(value: Value) -> Value:
-    """The module of `losses.__dict__[name]` and `vars(losses)[name]`, where no text tells the name."""
+    """The module of `losses.__dict__[name]` and `vars(losses)[name]`, where no text tells the name. `globals()[name]`
+    is of its own one.
+    """
     if not isinstance(value, tuple) or value[0] != "item" or value[2] is not None:
         return None
     held = value[1]
+    if held == GLOBALS:
+        return held
     if isinstance(held, str):
         return held.removesuffix(".__dict__") if held.endswith(".__dict__") else None
     return held[2][0] if isinstance(held, tuple) and held[:2] == ("call", "vars") and len(held[2]) == 1 else None

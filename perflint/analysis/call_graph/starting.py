@@ -26,7 +26,7 @@ def files_starting_anew(setters: tuple[str, ...], summaries: Mapping[str, Summar
     found = set(setting)
     for path in references.summaries:
         if not path.endswith("__init__.py"):
-            imported = _closure(path, references)
+            imported = closure(path, references)
             if not setting.isdisjoint(imported):
                 found |= imported
     return found
@@ -42,7 +42,7 @@ def _is_anew(call: CallFacts) -> bool:
     return any(isinstance(item, tuple) and item[0] == "const" and item[2] in _ANEW for item in given)
 
 
-def _closure(path: str, references: References) -> set[str]:
+def closure(path: str, references: References) -> set[str]:
     """A file, and those it imports, directly or not."""
     found, waiting = {path}, [path]
     while waiting:

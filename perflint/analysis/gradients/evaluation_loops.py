@@ -44,9 +44,12 @@ def tells_of_modes(function: _Function, ctx: FileFacts) -> bool:
 
 def is_volatile(ctx: FileFacts) -> bool:
     """`Variable(x, volatile=True)`, where the project is for a torch that has no other way to switch gradients off.
-    Since 0.4 it does nothing.
+    Since 0.4 it does nothing, and a program that uses what 0.4 brought runs with no torch before it, whatever is
+    written down as required; a file that uses both may be for either.
     """
-    return (ctx.torch_version or _WITHOUT_VOLATILE) < _WITHOUT_VOLATILE and any(
+    if (ctx.torch_version or _WITHOUT_VOLATILE) >= _WITHOUT_VOLATILE:
+        return False
+    return (ctx.mentions("no_grad") or not ctx.program.mentions(("no_grad",))) and any(
         isinstance(part, ast.keyword) and part.arg == "volatile" for part in walk(ctx.tree.module)
     )
 

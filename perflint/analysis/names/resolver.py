@@ -55,7 +55,7 @@ _MANY = 8
 _FORMS = frozenset({"call", "attr", "item", "either", "lambda"})
 _WRAPPED_ATTRIBUTES = wrappers.WRAPPED_ATTRIBUTES
 _BUILTINS = frozenset(dir(builtins))
-_GLOBALS = ("call", "globals", (), ())
+GLOBALS = ("call", "globals", (), ())
 #: Annotations of these name no class of an object: `Callable` and `Any` say nothing of what is handed over.
 _VAGUE = ("builtins.", "typing.", "typing_extensions.", "collections.abc.", "types.")
 
@@ -258,7 +258,7 @@ class Resolver:
         if form == "attr":
             return self._attribute_of(value, scope)
         if form == "item":
-            if value[1] == _GLOBALS:
+            if value[1] == GLOBALS:
                 return self.offered(scope.path)
             found = self.elements(value[1], scope, value[2]) or self._generic(value[1], scope)
             return found or self._by_method(value[1], scope)

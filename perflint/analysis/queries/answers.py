@@ -212,6 +212,8 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "files_of_modules": (),
     "outlasting": (_plain,),
     "starts_anew": (_plain, _plain),
+    "makes_on_card": (_plain,),
+    "runs_on_host": (_plain,),
     "is_used_outside": (_plain, _plain),
     "is_hooked": (_plain,),
     "classes_called": (_plain,),

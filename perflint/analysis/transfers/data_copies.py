@@ -22,6 +22,7 @@ from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model.names import last
+from perflint.torch_model.tensors import DEFAULT_TYPE
 
 
 class DataCopy(NamedTuple):
@@ -68,9 +69,12 @@ def _overwritten(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
 def _constructed(call: ast.Call, ctx: FileFacts) -> DataCopy | None:
     """`torch.tensor([w, h], device=x.device)`, `x.new_tensor(counts)`."""
     dotted = ctx.target(call.func) or ""
-    data = copied_data(call, dotted)
+    default = "" if keyword(call, "device") else ctx.program.whole.makes_on_card(ctx.path)
+    data = copied_data(call, dotted, default)
     if data is None or (isinstance(data, (ast.List, ast.Tuple)) and not data.elts):
         return None
+    if dotted == DEFAULT_TYPE and ctx.kind(data).tag not in (Tag.SEQUENCE, Tag.ARRAY):
+        return None  # a number is a size
     certainty = certainty_of_host(data, ctx)
     if certainty is None and (dotted == "torch.tensor" or callee_name(call) == "new_tensor"):
         # It is there for data of the host: of a tensor it gives a warning. Tensors in a list are read one by one.

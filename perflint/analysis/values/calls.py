@@ -63,7 +63,9 @@ class Calls:
         self.classes = classes
         self.parameters = parameters
         self.narrowing = narrowing
-        self.defaults = Defaults(inference.tree, inference.eval)
+        self.defaults = Defaults(
+            inference.tree, inference.eval, lambda: inference.program.whole.makes_on_card(inference.path)
+        )
         self.fields = KeyedFields(inference)
         self.networks = UsedAsNetwork(inference)
         self._runs: dict[int, Kind] = {}

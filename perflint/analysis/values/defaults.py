@@ -5,21 +5,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from perflint.analysis.call_graph.process_defaults import BY_TYPE, SETTERS
 from perflint.analysis.values import transfers
 from perflint.analysis.values.frames import Frame
 from perflint.analysis.values.kind import UNKNOWN, Device, Kind, Tag
 from perflint.ir.notation import last_name
 from perflint.syntax.tree import FUNCTIONS, Tree
 
-_SETTERS = ("set_default_device", "set_default_tensor_type")
-
 
 class Defaults:
-    """The defaults of one file. `evaluate` gives the kinds of what is written there."""
+    """The defaults of one file. `evaluate` gives the kinds of what is written there; `on_card` gives the
+    function by which the program that the file is part of has tensors made on a graphics card, if any.
+    """
 
-    def __init__(self, tree: Tree, evaluate: Callable[[ast.expr, Frame | None], Kind]) -> None:
+    def __init__(
+        self, tree: Tree, evaluate: Callable[[ast.expr, Frame | None], Kind], on_card: Callable[[], str]
+    ) -> None:
         self.tree = tree
         self.evaluate = evaluate
+        self.on_card = on_card
         self._calls: list[ast.Call] | None = None
 
     def at(self, node: ast.AST, frame: Frame | None = None) -> Kind | None:
@@ -46,22 +50,26 @@ class Defaults:
         return found if found.tag is Tag.DEVICE else None
 
     def _file_default(self) -> Kind | None:
-        """`torch.set_default_device(...)` anywhere in the file holds for all of it."""
+        """`torch.set_default_device(...)` anywhere in the file holds for all of it, or else the program's."""
         if self._calls is None:
             self._calls = list(self._setting())
-        return self._default_of(self._calls[-1]) if self._calls else None
+        if self._calls:
+            return self._default_of(self._calls[-1])
+        setter = self.on_card()
+        return Kind(Tag.DEVICE, device=Device.CUDA, qualified=setter) if setter else None
 
     def _setting(self) -> Iterator[ast.Call]:
         """The calls that set a default."""
-        if any(name in self.tree.source.text for name in _SETTERS):
+        if any(name in self.tree.source.text for name in SETTERS):
             for top in self.tree.module.body:
                 for node in self.tree.walk(top):
-                    if isinstance(node, ast.Call) and last_name(node.func) in _SETTERS:
+                    if isinstance(node, ast.Call) and last_name(node.func) in SETTERS:
                         yield node
 
     def _default_of(self, node: ast.Call) -> Kind:
-        if last_name(node.func) == "set_default_tensor_type":
+        if last_name(node.func) == BY_TYPE:
             written = ast.unparse(node.args[0]) if node.args else ""
-            return Kind(Tag.DEVICE, device=Device.CUDA if "cuda" in written else Device.CPU)
+            device = Device.CUDA if "cuda" in written else Device.CPU
+            return Kind(Tag.DEVICE, device=device, qualified=BY_TYPE)
         given = self.evaluate(node.args[0], None) if node.args else UNKNOWN
         return Kind(Tag.DEVICE, device=transfers.device_of(given))

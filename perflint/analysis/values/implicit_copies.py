@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from perflint.analysis.call_graph.process_defaults import BY_TYPE
 from perflint.ir.notation import is_text
 from perflint.torch_model import tensors
+from perflint.torch_model.names import last
 
 #: Methods of a tensor that copy what they are given to where it is.
 _LIKE_RECEIVER = frozenset({"new_tensor"})
@@ -16,18 +18,23 @@ OVERWRITING = "copy_"
 COPYING_NAMES = frozenset(name.rpartition(".")[2] for name in tensors.COPYING_CONSTRUCTORS - _FILLED) | {
     *_LIKE_RECEIVER,
     OVERWRITING,
+    last(tensors.DEFAULT_TYPE),
 }
 
 
-def copied_data(call: ast.Call, dotted: str) -> ast.expr | None:
+def copied_data(call: ast.Call, dotted: str, default: str = "") -> ast.expr | None:
     """The data that a constructor copies to a device: `[w, h]` of `torch.tensor([w, h], device=d)`. `dotted` is the
-    name of the library function that is called; empty for a method.
+    name of the library function that is called; empty for a method. `default` is the function by which the program
+    has tensors made on a device where none is given.
     """
     given = {item.arg: item.value for item in call.keywords}
     if None in given or len(call.args) > 1 or any(isinstance(item, ast.Starred) for item in call.args):
         return None
     if dotted in tensors.COPYING_CONSTRUCTORS - _FILLED:
-        if "device" not in given:
+        if "device" not in given and not default:
+            return None
+    elif dotted == tensors.DEFAULT_TYPE:
+        if default != BY_TYPE:
             return None
     elif not isinstance(call.func, ast.Attribute) or call.func.attr not in _LIKE_RECEIVER:
         return None

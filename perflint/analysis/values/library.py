@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perflint.analysis.call_graph.process_defaults import BY_TYPE
 from perflint.analysis.values import dtypes, pictures, records, shapes, transfers
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.dtypes import Dtype
@@ -118,9 +119,7 @@ def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None
         return NONE
     if name.startswith(modules.DISTRIBUTION_PACKAGES):
         return distribution(Kind(Tag.INSTANCE, qualified=name), arguments)
-    if name in ("torch.Generator", "torch.cuda.Generator"):
-        return Kind(Tag.INSTANCE, qualified=name)
-    return None
+    return Kind(Tag.INSTANCE, qualified=name) if name in ("torch.Generator", "torch.cuda.Generator") else None
 
 
 def distribution(made: Kind, arguments: Arguments) -> Kind:
@@ -138,7 +137,8 @@ def _made(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
     if name in tensors.HOST_CONSTRUCTORS:
         dtype = dtypes.named(tensors.LEGACY_DTYPES.get(name, ""))
         fresh = name not in ("torch.from_numpy", "torch.frombuffer")
-        return tensor(Place.HOST, fresh=fresh, dtype=dtype, origin=made)
+        device = default.device if default and default.qualified == BY_TYPE and name == tensors.DEFAULT_TYPE else None
+        return tensor(device.place if device else Place.HOST, device=device, fresh=fresh, dtype=dtype, origin=made)
     if name in tensors.DEVICE_CONSTRUCTORS:
         return tensor(Place.DEVICE, device=Device.CUDA, fresh=True, dtype=dtypes.named(name), origin=made)
     if name in tensors.CONSTRUCTORS:

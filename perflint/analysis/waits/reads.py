@@ -15,7 +15,7 @@ from perflint.analysis.naming.values import HOLDS_SEVERAL, MAPPING_OF_TENSORS, O
 from perflint.analysis.transfers.moves import names_no_device, only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
-from perflint.analysis.waits.accelerators import ACCELERATOR_WORDS, uses_accelerator
+from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.host_values import is_of_host, speaks_of_arrays
 from perflint.analysis.waits.host_work import in_forward, region_of
 from perflint.analysis.waits.losses import is_loss, is_propagated, without_reductions
@@ -23,6 +23,7 @@ from perflint.finding import Confidence
 from perflint.ir.calls import callee_name, keyword
 from perflint.syntax.walk import walk
 from perflint.torch_model import tensors
+from perflint.torch_model.devices import ACCELERATOR_WORDS
 
 #: Methods that copy values to the host, and the functions that read those of their arguments.
 READ_METHODS = ("item", "tolist", "cpu", "to", "type")
