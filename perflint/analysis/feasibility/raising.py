@@ -100,6 +100,8 @@ class Raising:
         base, _, method = call.func.rpartition(".")
         if base.startswith("self.") and self._presence.is_lacking(base, method, scope):
             return True
+        if method == "forward" and base.startswith("self.") and base.count(".") == 1:
+            base, method = "self", base.removeprefix("self.")
         if base == "self":
             part = self._presence.part_of(method, scope)
             return part is not None and not object_takes(self._facts(part), call.args, call.keywords)
