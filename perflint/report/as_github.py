@@ -40,14 +40,7 @@ def _finding(finding: Finding, texts: places.Texts, options: Options) -> str:
         properties |= {"col": span.column, "endColumn": span.end_column}
     properties["title"] = f"{finding.code} {finding.name}"
     parts = [places.cell_words(finding) + visible_prose(finding.message)]
-    if seen := places.observed_line(finding):
-        parts.append(f"observed: {seen}")
-    if why := places.why_hot(finding):
-        parts.append(f"why hot: {visible_prose(why)}")
-    if also := places.related_words(finding):
-        parts.append(f"see also: {visible_prose(also)}")
-    if finding.advice:
-        parts.append(f"what to do: {visible_prose(finding.advice)}")
+    parts += places.explained(finding)
     if finding.fix is not None:
         parts.append(f"fix: {_fix(finding.fix)}")
     return _command(_LEVELS[finding.impact], properties, "\n".join(parts))

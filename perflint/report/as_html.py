@@ -6,8 +6,6 @@ hash: even text that slipped through could not run. Without scripts the page sti
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +14,11 @@ from typing import TYPE_CHECKING
 from perflint.finding import Applicability, Finding, Fix, Heat, Hop, Report, Verdict
 from perflint.report import patch, places, prose
 from perflint.report.counts import Counts, by_impact, many
+from perflint.report.html_document import document_start, escaped
 from perflint.report.html_overview import overview
 from perflint.report.html_page import SCRIPT, STYLE
 from perflint.report.measured import plot
-from perflint.report.visible import visible, visible_lines
+from perflint.report.visible import visible_lines
 from perflint.rule_api.page import page_of
 
 if TYPE_CHECKING:
@@ -42,7 +41,12 @@ def render(report: Report, options: Options) -> str:
     cards = [_card(one, by_place[id(one)], texts) for one in sorted(ordered, key=lambda one: worst[id(one)])]
     head = _head(report)
     parts = [
-        _document_start(options),
+        document_start(
+            "perflint report",
+            style=STYLE,
+            script=SCRIPT,
+            more=f'<meta name="generator" content="perflint {escaped(options.version)}">\n',
+        ),
         f'<header><h1>perflint</h1><p class="sum">{head}</p></header>',
         *_errors(report),
         overview(ordered),
@@ -52,29 +56,10 @@ def render(report: Report, options: Options) -> str:
         *cards,
         '<p id="none" hidden>No finding matches the filters.</p></main>',
         *_rules(options, {one.code for one in ordered}),
-        f"<footer>perflint {_text(options.version)}. {_KEYS}</footer>",
+        f"<footer>perflint {escaped(options.version)}. {_KEYS}</footer>",
         f"<script>{SCRIPT}</script></body></html>",
     ]
     return "\n".join(part for part in parts if part) + "\n"
-
-
-def _document_start(options: Options) -> str:
-    policy = (
-        f"default-src 'none'; script-src '{_digest(SCRIPT)}'; style-src '{_digest(STYLE)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<meta name="generator" content="perflint {_text(options.version)}">\n'
-        f"<title>perflint report</title>\n<style>{STYLE}</style></head><body>"
-    )
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _head(report: Report) -> str:
@@ -87,7 +72,7 @@ def _head(report: Report) -> str:
         said += [f"{counts.files_hit} of {files}"]
         said += [f"{counts.safe} safely fixable"] if counts.safe else []
         said += [f"{counts.unsafe} fixable unsafely"] if counts.unsafe else []
-    said += [f"left out: {_text(note)}" for note in report.notes]
+    said += [f"left out: {escaped(note)}" for note in report.notes]
     said += [f'<b class="bad">{many(len(report.errors), "error")}</b>'] if report.errors else []
     return " · ".join(said)
 
@@ -123,7 +108,7 @@ def _filters(findings: Sequence[Finding]) -> str:
 
 def _select(name: str, label: str, choices: Iterable[tuple[tuple[str, str], int]]) -> str:
     options = "".join(
-        f'<option value="{_text(value)}">{_text(shown)} ({count})</option>' for (value, shown), count in choices
+        f'<option value="{escaped(value)}">{escaped(shown)} ({count})</option>' for (value, shown), count in choices
     )
     return f'<label>{label} <select id="{name}"><option value="">all</option>{options}</select></label>'
 
@@ -132,7 +117,7 @@ def _errors(report: Report) -> Iterator[str]:
     if report.errors:
         yield '<section class="errors"><h2>Errors</h2><ul>'
         for problem in report.errors:
-            yield f"<li><code>{_text(places.problem_place(problem))}</code> {_inline(problem.message)}</li>"
+            yield f"<li><code>{escaped(places.problem_place(problem))}</code> {_inline(problem.message)}</li>"
         yield "</ul></section>"
 
 
@@ -148,15 +133,15 @@ def _card(finding: Finding, position: int, texts: places.Texts) -> str:
         "observed": _verdict(finding),
         "cost": f"{_cost(finding):.9f}",
     }
-    attributes = " ".join(f'data-{name}="{_text(value)}"' for name, value in data.items())
+    attributes = " ".join(f'data-{name}="{escaped(value)}"' for name, value in data.items())
     identity = f"f{position + 1}"
     parts = [
         f'<article id="{identity}" tabindex="-1" aria-labelledby="{identity}h" {attributes}>',
-        f'<h2 id="{identity}h"><a href="#{identity}">{_text(places.place(finding))}</a></h2>',
+        f'<h2 id="{identity}h"><a href="#{identity}">{escaped(places.place(finding))}</a></h2>',
         _tags(finding),
         f"<p>{_inline(finding.message)}</p>",
         _source(finding, texts),
-        f'<p class="observed"><b>Observed:</b> {_text(seen)}</p>' if (seen := places.observed_line(finding)) else "",
+        f'<p class="observed"><b>Observed:</b> {escaped(seen)}</p>' if (seen := places.observed_line(finding)) else "",
         _route(finding),
         f'<p class="advice"><b>What to do:</b> {_inline(finding.advice)}</p>' if finding.advice else "",
         _related(finding.related),
@@ -167,7 +152,7 @@ def _card(finding: Finding, position: int, texts: places.Texts) -> str:
 
 
 def _tags(finding: Finding) -> str:
-    code, name = _text(finding.code), _text(finding.name)
+    code, name = escaped(finding.code), escaped(finding.name)
     tags = [
         f'<a class="tag rule" href="#rule-{code}">{code} {name}</a>',
         f'<span class="tag {finding.impact.label}">{finding.impact.label} impact</span>',
@@ -240,8 +225,8 @@ def _related(related: Sequence[Hop]) -> str:
 
 
 def _hop(hop: Hop) -> str:
-    text = _inline(hop.text) if "`" in hop.text else f"<code>{_text(hop.text)}</code>"
-    return f'<span class="at">{_text(places.hop_place(hop))}</span> {text}'
+    text = _inline(hop.text) if "`" in hop.text else f"<code>{escaped(hop.text)}</code>"
+    return f'<span class="at">{escaped(places.hop_place(hop))}</span> {text}'
 
 
 def _fix(finding: Finding, fix: Fix, texts: places.Texts) -> str:
@@ -281,9 +266,9 @@ def _rules(options: Options, wanted: set[str]) -> Iterator[str]:
     yield '<section class="rules"><h2>The rules</h2>'
     for rule in listed:
         page = page_of(rule)
-        sections = "".join(f"<h3>{_text(name)}</h3>{_paragraphs(body)}" for name, body in page.sections.items())
+        sections = "".join(f"<h3>{escaped(name)}</h3>{_paragraphs(body)}" for name, body in page.sections.items())
         yield (
-            f'<details id="rule-{_text(rule.code)}"><summary><b>{_text(rule.code)} {_text(rule.name)}</b> '
+            f'<details id="rule-{escaped(rule.code)}"><summary><b>{escaped(rule.code)} {escaped(rule.name)}</b> '
             f"{_inline(page.summary)}</summary>{sections}{plot(options.measured.get(rule.code, ()))}</details>"
         )
     yield "</section>"
@@ -308,10 +293,6 @@ def _inline(message: str) -> str:
         f"<code>{html.escape(piece.text)}</code>" if piece.is_code else html.escape(piece.text)
         for piece in prose.pieces(message)
     )
-
-
-def _text(text: str) -> str:
-    return html.escape(visible(text))
 
 
 def _code(text: str) -> str:

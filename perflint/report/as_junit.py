@@ -43,14 +43,7 @@ def _suite(path: str, findings: list[Finding], problems: list[Problem], options:
 
 def _failure(finding: Finding, file: str) -> str:
     parts = [visible_prose(finding.message)]
-    if seen := places.observed_line(finding):
-        parts.append(f"observed: {seen}")
-    if why := places.why_hot(finding):
-        parts.append(f"why hot: {visible_prose(why)}")
-    if also := places.related_words(finding):
-        parts.append(f"see also: {visible_prose(also)}")
-    if finding.advice:
-        parts.append(f"what to do: {visible_prose(finding.advice)}")
+    parts += places.explained(finding)
     where = places.place(finding)
     name = f"{finding.code} {finding.name} at {where.removeprefix(finding.path).lstrip(':')}"
     message = f"{where}: {finding.message}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perflint.report.visible import visible
+from perflint.report.html_document import escaped
 
 #: The axis reaches at least this far to both sides of "no difference".
 _LEAST = 1.25
@@ -46,17 +45,13 @@ def plot(bars: Sequence[Bar]) -> str:
 
 def _row(bar: Bar, low: float, ratio: float, high: float) -> str:
     kind = {"faster": "add", "slower": "del"}.get(bar.verdict, "same")
-    said = _text(f"{bar.what}: {bar.verdict}, {bar.ratio:.3g}x ({bar.low:.3g} to {bar.high:.3g})")
-    more = f" {_text(bar.figures)}" if bar.figures else ""
+    said = escaped(f"{bar.what}: {bar.verdict}, {bar.ratio:.3g}x ({bar.low:.3g} to {bar.high:.3g})")
+    more = f" {escaped(bar.figures)}" if bar.figures else ""
     # A whisker of no width would not be seen.
     width = max(high - low, 0.6)
     return (
-        f'<li>{said}{more}<br><span class="at">{_text(bar.where)}</span>'
+        f'<li>{said}{more}<br><span class="at">{escaped(bar.where)}</span>'
         f'<svg class="bar {kind}" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="{said}">'
         f'<line x1="50" x2="50" y1="0" y2="6"/><rect x="{low:.2f}" y="1" width="{width:.2f}" height="4"/>'
         f'<rect class="mid" x="{ratio - 0.3:.2f}" y="0" width="0.6" height="6"/></svg></li>'
     )
-
-
-def _text(text: str) -> str:
-    return html.escape(visible(text))

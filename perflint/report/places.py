@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from perflint.finding import Finding, Heat, Hop, Observed, Problem, Report, Span, Verdict
+from perflint.report.visible import visible_prose
 from perflint.syntax import notebook_json
 
 
@@ -187,3 +188,12 @@ def hop_text(hop: Hop) -> str:
 def hop_place(hop: Hop) -> str:
     """`train.py:88`; in a notebook `train.ipynb:cell 3:2`."""
     return f"{hop.path}:{hop.line}" if hop.cell is None else f"{hop.path}:cell {hop.cell}:{hop.line}"
+
+
+def explained(finding: Finding) -> list[str]:
+    """What a report in lines says below the message of a finding: a line each."""
+    parts = [f"observed: {seen}"] if (seen := observed_line(finding)) else []
+    told = (
+        ("why hot", why_hot(finding)), ("see also", related_words(finding)), ("what to do", finding.advice),
+    )  # fmt: skip
+    return parts + [f"{name}: {visible_prose(words)}" for name, words in told if words]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 from collections.abc import Iterator, Sequence
 
@@ -16,8 +14,8 @@ from perflint.observe.report.as_text import cost_of, source_of, what_of, where_o
 from perflint.observe.report.launch_bound import launch_bound
 from perflint.observe.report.rows import Row, elsewhere, place_of, rows, step_of, what_if
 from perflint.observe.trace import Observation, Site
+from perflint.report.html_document import document_start, escaped
 from perflint.report.html_page import STYLE
-from perflint.report.visible import visible
 
 _TABLE = """
 table{border-collapse:collapse;width:100%;font-size:.9rem}
@@ -63,7 +61,7 @@ def as_html(observation: Observation, options: Options) -> str:
         return anchors.get(place_of(site))
 
     parts = [
-        _start(),
+        document_start("perflint observation", style=_STYLE, script=_SCRIPT),
         *_head(observation),
         picture(observation, link),
         _lines(listed, anchors, options),
@@ -76,35 +74,17 @@ def as_html(observation: Observation, options: Options) -> str:
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _start() -> str:
-    policy = (
-        f"default-src 'none'; script-src '{_digest(_SCRIPT)}'; style-src '{_digest(_STYLE)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>perflint observation</title>\n<style>{_STYLE}</style></head><body>"
-    )
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _head(observation: Observation) -> Iterator[str]:
     on = hardware(observation.hardware)
     device = f"simulated {on.name}" if observation.device == "simulated" else on.name
     yield (
         f'<header><h1>perflint observe</h1><p class="sum">{observation.steps} steady steps after '
-        f"{observation.warmup} of warm-up · {_text(device)} · torch {_text(observation.torch)}</p></header>"
+        f"{observation.warmup} of warm-up · {escaped(device)} · torch {escaped(observation.torch)}</p></header>"
     )
     if observation.program:
-        yield f"<pre>{_text(' '.join(observation.program))}</pre>"
+        yield f"<pre>{escaped(' '.join(observation.program))}</pre>"
     if observation.ended:
-        yield f'<p class="bad">The program ended early: {_text(observation.ended)}.</p>'
+        yield f'<p class="bad">The program ended early: {escaped(observation.ended)}.</p>'
     if not observation.totals:
         return
     step = step_of(observation)
@@ -123,7 +103,7 @@ def _head(observation: Observation) -> Iterator[str]:
         )
     yield f"<p>A step: {' · '.join(said)}.</p>"
     if step.time is not None and (slow := launch_bound(step.time, step.launches, observation.errors)):
-        yield f"<p>{_text(slow)}</p>"
+        yield f"<p>{escaped(slow)}</p>"
 
 
 def _lines(listed: Sequence[Row], anchors: dict[tuple[str, int, int, int, int], str], options: Options) -> str:
@@ -159,17 +139,17 @@ def _table(heads: Sequence[str], body: Sequence[str]) -> str:
 
 
 def _cell(shown: str, value: float | str) -> str:
-    return f'<td data-v="{_text(str(value))}">{_text(shown)}</td>'
+    return f'<td data-v="{escaped(str(value))}">{escaped(shown)}</td>'
 
 
 def _where(row: Row, options: Options) -> str:
     source = source_of(row.place, options)
     code = f" <code>{html.escape(source)}</code>" if source else ""
     frames = "".join(
-        f'<li><span class="at">{_text(f"{frame.path}:{frame.line}")}</span> {_text(frame.function)}</li>'
+        f'<li><span class="at">{escaped(f"{frame.path}:{frame.line}")}</span> {escaped(frame.function)}</li>'
         for frame in row.site.stack
     )
-    operations = _text(", ".join(row.operations))
+    operations = escaped(", ".join(row.operations))
     stack = f"<details><summary>{operations or 'stack'}</summary><ol>{frames}</ol></details>" if frames else operations
     where = where_of(row.place)
     return f'<td data-v="{html.escape(where)}"><span class="at">{html.escape(where)}</span>{code}{stack}</td>'
@@ -208,9 +188,5 @@ def _elsewhere(observation: Observation) -> str:
 
 
 def _errors(observation: Observation) -> str:
-    listed = "".join(f"<li>{_text(one)}</li>" for one in observation.errors)
+    listed = "".join(f"<li>{escaped(one)}</li>" for one in observation.errors)
     return f'<section class="errors"><h2>Notes</h2><ul>{listed}</ul></section>' if listed else ""
-
-
-def _text(text: str) -> str:
-    return html.escape(visible(text))
