@@ -35,6 +35,12 @@ WHOLE_PICTURES = words(
 IN_FLOAT64 = within("skimage.transform", "resize rescale warp rotate warp_polar swirl") | within(
     "skimage.color", "rgb2lab lab2rgb rgb2hsv hsv2rgb rgb2xyz"
 )
+#: Transforms of graphs and point clouds that search neighbours, triangulate, draw points or solve for eigenvectors.
+#: https://pytorch-geometric.readthedocs.io/en/latest/modules/transforms.html
+GRAPH_TRANSFORMS = words(
+    "Delaunay KNNGraph RadiusGraph SamplePoints FaceToEdge GenerateMeshNormals GridSampling GDC RootedEgoNets "
+    "AddLaplacianEigenvectorPE AddRandomWalkPE VirtualNode LineGraph TwoHop PointPairFeatures"
+)
 #: Draws with matplotlib.
 FIGURES = within("matplotlib.pyplot", "figure subplots")
 #: Parses numbers out of text.
