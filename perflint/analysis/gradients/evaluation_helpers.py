@@ -25,6 +25,16 @@ def run_by_helper(parts: list[ast.AST], models: Collection[str], ctx: FileFacts)
     return None
 
 
+def run_for(call: ast.Call, ctx: FileFacts) -> set[str]:
+    """The last names of what a function of the project is given by a call and runs as a module, with gradients on."""
+    ref = ctx.project_target(call.func)
+    if ref is None or ref.kind != FUNCTION:
+        return set()
+    scope = Scope(ref.path, ref.name)
+    given = arguments_by_name(call, ctx.program.function(scope)).items()
+    return {word for name, value in given if (word := name_of_whole(value)) and _runs_any(scope, {name}, ctx)}
+
+
 def _runs(call: ast.Call, models: Collection[str], ctx: FileFacts) -> bool:
     ref = ctx.project_target(call.func)
     if ref is not None and ref.kind == FUNCTION:

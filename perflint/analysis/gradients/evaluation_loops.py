@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from perflint.analysis.evidence import BACKWARD_CALLS
 from perflint.analysis.file_facts import FileFacts
-from perflint.analysis.gradients.evaluation_helpers import run_by_helper
+from perflint.analysis.gradients.evaluation_helpers import run_by_helper, run_for
 from perflint.analysis.gradients.forwards import arguments_by_name
 from perflint.analysis.gradients.method_forwards import model_name, names_of_models, runs_model, runs_part
 from perflint.analysis.gradients.mode_switches import evaluated, evaluated_by
@@ -169,14 +169,11 @@ def _calls_that_train(parts: list[ast.AST], ctx: FileFacts) -> list[ast.Call]:
 
 
 def _run_in_training(backwards: list[ast.Call], ctx: FileFacts) -> set[str]:
-    """Names of the models that run in the innermost loops that walk back."""
-    return {
-        model_name(part, ctx)
-        for call in backwards
-        for loop in ctx.loops(call)[:1]
-        for part in walk(loop)
-        if isinstance(part, ast.Call) and runs_model(part, ctx)
-    }
+    """Names of the models that run in the innermost loops that walk back, there or by a function they are given to."""
+    loops = [loop for call in backwards for loop in ctx.loops(call)[:1]]
+    calls = [part for loop in loops for part in walk(loop) if isinstance(part, ast.Call)]
+    found = {model_name(call, ctx) for call in calls if runs_model(call, ctx)}
+    return found.union(*(run_for(call, ctx) for call in calls))
 
 
 def _given_to_training(backwards: list[ast.Call]) -> set[str]:
