@@ -24,6 +24,9 @@ def _passes_on(scope: Scope, ctx: FileFacts) -> bool:
         return False
     if any(item.kind == "no_grad" for item in facts.contexts):
         return False
+    params = {param.name.lstrip("=*") for param in facts.params}
+    if any(call.func in params for call in facts.calls):
+        return False  # nobody knows what a function that it is given does
     effects = ctx.program.effects(scope)
     if effects.keeps or effects.does(Effect.FORWARD, Effect.BACKWARD, Effect.STEPS):
         return False
