@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from perflint.analysis.elsewhere import bound, definition_of
 from perflint.analysis.file_facts import FileFacts
+from perflint.analysis.invariants.disjoint_columns import are_disjoint
 from perflint.analysis.invariants.step_constants import is_step_constant
 from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.phases import SETS_UP
@@ -21,6 +22,7 @@ from perflint.finding import Heat
 from perflint.ir.calls import arguments_of, callee_name, keyword
 from perflint.ir.summary import MODULE
 from perflint.syntax.bindings import Binding, Definition
+from perflint.syntax.named import one_target
 from perflint.syntax.walk import children
 from perflint.torch_model import arrays, tensors
 
@@ -351,7 +353,14 @@ def round_trip(node: ast.Call, ctx: FileFacts) -> tuple[ast.Call, ...]:
     ):
         return ()
     origin = origin_of(value, ctx)
-    return origin.fetched if origin.source is Source.DEVICE and not origin.foreign else ()
+    fetched = tuple(call for call in origin.fetched if not _goes_elsewhere(call, value, ctx))
+    return fetched if origin.source is Source.DEVICE and not origin.foreign else ()
+
+
+def _goes_elsewhere(call: ast.Call, value: ast.expr, ctx: FileFacts) -> bool:
+    """Whether what a call fetches is written to other columns of a table than those that go to the device."""
+    target = one_target(ctx.tree.statement_of(call))
+    return isinstance(target, ast.Subscript) and isinstance(value, ast.Subscript) and are_disjoint(target, value)
 
 
 def goes_back(node: ast.expr, ctx: FileFacts) -> bool:
