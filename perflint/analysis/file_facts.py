@@ -154,6 +154,11 @@ class FileFacts:
         "eval", "data", "decode", "hook", ""."""
         return self.program.role(self.scope(node), self.context(node))
 
+    def is_for_users(self, node: ast.AST) -> bool:
+        """Whether nothing makes `node` hot but a loop that users of a library may run, who call this as they like."""
+        scope = self.scope(node)
+        return self.program.whole.is_for_users(scope, self.context(node), scope)
+
     def phase(self, node: ast.AST) -> PhaseOf:
         """What part of the program `node` belongs to, with the facts that say so."""
         return self.program.phase(self.scope(node), self.context(node))
@@ -163,9 +168,9 @@ class FileFacts:
         facts, context, found = self.facts(node), self.context(node), []
         while context >= 0:
             item = facts.contexts[context]
-            if item.kind == "guard":
+            if item.kind == "guard" and item.detail != PERIODIC:
                 found.append(str(item.detail))
-            elif item.kind == "switch" and self.program.heat_at(self.scope(node), context) < Heat.STEP:
+            elif item.kind in ("guard", "switch") and self.program.heat_at(self.scope(node), context) < Heat.STEP:
                 found.append(PERIODIC)
             context = item.parent
         return tuple(found)

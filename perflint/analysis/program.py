@@ -95,10 +95,10 @@ class Program:
         self.graph.build(together)
         #: What its configurations set.
         self.configs = Configs(self.resolver, configured)
-        Guarding(self.resolver, self.graph, self.configs).settle()
+        thinned = Guarding(self.resolver, self.graph, self.configs).settle()
         self.roots = RootFinder(self.resolver, self.graph, configured)
         self.roots.find()
-        self.heatmap = HeatMap(self.resolver, self.graph, self.roots, configured)
+        self.heatmap = HeatMap(self.resolver, self.graph, self.roots, configured, thinned)
         self.heatmap.flow()
         self.whole = Whole(self)
 

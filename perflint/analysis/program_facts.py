@@ -16,6 +16,7 @@ from perflint.analysis.call_graph.host_programs import HostPrograms
 from perflint.analysis.call_graph.process_defaults import SETTERS, files_on_card
 from perflint.analysis.call_graph.starting import files_starting_anew
 from perflint.analysis.effects.lasting import Lasting
+from perflint.analysis.frequency.left_to_users import LeftToUsers
 from perflint.analysis.gradients.differentiating import differentiating
 from perflint.analysis.gradients.parameter_counts import ParameterCounts
 from perflint.analysis.gradients.processes import process_groups, reduces_on_gpus
@@ -49,6 +50,7 @@ class Whole:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._starting: dict[tuple[str, ...], set[str]] = {}
+        self._left_to_users = LeftToUsers(program)
 
     @cached_property
     def has_training(self) -> bool:
@@ -60,6 +62,10 @@ class Whole:
     def is_installed(self, path: str) -> bool:
         """Whether a file is of a package that anybody can install, and whose settings others write."""
         return self._program.roots.library.is_installed(path)
+
+    def is_for_users(self, scope: Scope, context: int, callee: Scope) -> bool:
+        """Whether a call stands in a loop that only users of a library run, who may call the `callee` as well."""
+        return self._left_to_users.holds(scope, context, callee)
 
     def names_class(self, called: Value, scope: Scope) -> bool:
         """Whether what is called is a class that settings name: `find(conf.get_string("model"))`."""

@@ -23,7 +23,7 @@ class Flags(Expressions):
         """
         question = asked(node.test, node.body, self.scope, truth=True)
         if question is not None:
-            return question
+            return ("turns", question) if self.scope.thins_own_loop(node.test, context) else question
         kind = guards.classify(node.test, node.body, known)
         if kind == guards.FIRST and self.scope.counts_turns(node.test, context):
             return guards.TURN

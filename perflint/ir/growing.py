@@ -8,6 +8,7 @@ from perflint.ir import guards
 from perflint.ir.bodies import sets
 from perflint.ir.branches import branches_of
 from perflint.ir.computed import COVERS
+from perflint.ir.multiples import counts_from_zero, multiple_of
 from perflint.ir.notation import path_of
 from perflint.ir.questions import Counters, Question, Told, joined
 from perflint.ir.sharing import Once
@@ -161,6 +162,19 @@ class Growing:
         if context < 0 or test.left.id not in self.loops[int(self.contexts[context].detail)].targets:
             return None
         return self.contexts[context].parent
+
+    def thins_own_loop(self, test: ast.expr, context: int) -> bool:
+        """Whether `test` asks if what the innermost `for` around counts from zero is a multiple: `if i % every == 0` in
+        `for i in range(n)` holds on the first iteration, so that whatever runs the loop comes to it.
+        """
+        while context >= 0 and self.contexts[context].kind != "loop":
+            context = self.contexts[context].parent
+        if context < 0:
+            return False
+        loop = self.loops[int(self.contexts[context].detail)]
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        is_thinned = loop.targets and any(multiple_of(part) == loop.targets[0] for part in parts)
+        return bool(is_thinned) and counts_from_zero(loop.iterable)
 
     def counts_turns(self, test: ast.expr, context: int) -> bool:
         """Whether `test` compares what the innermost `for` around counts: `if i == 0` in `for i in range(n)`."""

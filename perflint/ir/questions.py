@@ -13,6 +13,7 @@ A question is a guard's name (`rarity`), None for what tells nothing, or one of
   a mode; `otherwise`, what the names say
 - `("counted", attribute, otherwise)`: what a comparison with an attribute of `self` tells, by the remainders that it is
   given, and by whether anything counts there at all
+- `("turns", question)`: what a test asks of the counter of the innermost loop around it, which begins at zero
 - `("all", questions)`, `("any", questions)`
 """
 

@@ -37,9 +37,9 @@ class Does(enum.Enum):
 class Hook(NamedTuple):
     """How often a method runs. `managed` are positions (self is 0) of parameters that hold values already on the
     device; `host` of those still on the host; `tensors` of those that are single tensors on the device, `modules` of
-    those that are modules there. By `contract` it is called by whoever trains with the class, not by a framework:
-    what that one gives lies where its model does, as far as anybody knows. Of
-    `given_tensors` that holds only for a method that is declared to take some.
+    those that are modules there, `closures` of functions that run the model and give the loss. By `contract` it is
+    called by whoever trains with the class, not by a framework: what that one gives lies where its model does, as far
+    as anybody knows. Of `given_tensors` that holds only for a method that is declared to take some.
     """
 
     heat: Heat
@@ -51,6 +51,11 @@ class Hook(NamedTuple):
     modules: tuple[int, ...] = ()
     contract: bool = False
     given_tensors: bool = False
+    closures: tuple[int, ...] = ()
+
+
+#: What stands for a function that an optimizer's step is given.
+CLOSURE = "torch.optim.Optimizer.step.closure"
 
 
 def hooks(
@@ -62,9 +67,10 @@ def hooks(
     contract: bool = False,
     given_tensors: bool = False,
     tensors: tuple[int, ...] = (),
+    closures: tuple[int, ...] = (),
 ) -> dict[str, Hook]:
     """One hook under each of several names."""
-    made = Hook(heat, role, grad, tensors=tensors, contract=contract, given_tensors=given_tensors)
+    made = Hook(heat, role, grad, tensors=tensors, contract=contract, given_tensors=given_tensors, closures=closures)
     return dict.fromkeys(names.split(), made)
 
 

@@ -89,7 +89,7 @@ _TRANSFORM = {
 #: Of torch's and PyG's own base classes, the methods that whoever trains with them calls on every step:
 #: https://pytorch.org/docs/stable/optim.html, https://pytorch-geometric.readthedocs.io/en/latest/tutorial/create_gnn.html
 CONTRACTS = {
-    "Optimizer": hooks(Heat.STEP, Role.OPTIMIZER, "step", grad=False, contract=True),
+    "Optimizer": hooks(Heat.STEP, Role.OPTIMIZER, "step", grad=False, contract=True, closures=(1,)),
     "MessagePassing": hooks(
         Heat.STEP, Role.TRAIN, "message aggregate update message_and_aggregate edge_update", contract=True
     ),

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from perflint.torch_model.names import words
 
 #: Functions and classes by dotted name, with the position of the argument they hand back.
+#: Classes whose objects decorate functions, and give them back as they are: `torch.enable_grad()(closure)`.
+DECORATING = frozenset(
+    f"torch.{name}" for name in "no_grad enable_grad inference_mode set_grad_enabled autocast amp.autocast".split()
+)
+#: What stands for such an object.
+DECORATOR = "torch.utils._contextlib.decorator"
 IDENTITIES: Mapping[str, int] = {
+    DECORATOR: 0,
     "torch.compile": 0,
     "torch._dynamo.optimize": 0,
     "torch.jit.script": 0,

@@ -53,6 +53,9 @@ finding that something runs every step.
 """
 
 
+#: What nothing of this project had used, read or checked before it was observed, all by the rules of one commit.
+_UNSEEN = ("e3nn", "geoopt", "pykan", "pytorch-tabnet", "snntorch", "torchattacks", "torchsde")
+
 #: What no rule is for: a step that samples, or measures a validation.
 _NO_TRAINING = ("diffusers-schedulers", "monai-metrics")
 
@@ -65,7 +68,7 @@ def page(scores: Iterable[dict[str, Any]]) -> str:
     parts = [
         _HEAD,
         "## By corpus\n\n" + "\n".join([*_corpora(listed), "", _together(training)]) + "\n",
-        f"{_FIRST}\n" + "\n".join(_corpora(first)) + "\n",
+        f"{_FIRST}\n" + "\n".join([*_corpora(first), *_unseen(first)]) + "\n",
         "## By rule\n\n" + "\n".join(_rules(training)),
     ]
     return "\n".join(parts) + "\n"
@@ -85,11 +88,22 @@ def _corpora(scores: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _together(scores: Iterable[dict[str, Any]]) -> str:
+    aside = " and ".join(f"`{name}`" for name in _NO_TRAINING)
+    return f"Together, without {aside}: {_sums(scores)}."
+
+
+def _unseen(scores: Iterable[dict[str, Any]]) -> list[str]:
+    """The sums of what nobody had looked at before."""
+    listed = [one for one in scores if one["name"] in _UNSEEN]
+    names = ", ".join(str(one["name"]) for one in listed)
+    text = f"Libraries that this project had never checked, read or used ({names}), together: {_sums(listed)}."
+    return ["", text] if listed else []
+
+
+def _sums(scores: Iterable[dict[str, Any]]) -> str:
     rules = [rule for one in scores for rule in one["rules"].values()]
     recall = _share(_sum(rules, "found"), _sum(rules, "missed"))
-    precision = _share(_sum(rules, "confirmed"), _sum(rules, "refuted"))
-    aside = " and ".join(f"`{name}`" for name in _NO_TRAINING)
-    return f"Together, without {aside}: recall {recall}, precision {precision}."
+    return f"recall {recall}, precision {_share(_sum(rules, 'confirmed'), _sum(rules, 'refuted'))}"
 
 
 def _observed(one: dict[str, Any]) -> str:

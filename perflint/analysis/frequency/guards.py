@@ -54,16 +54,23 @@ class Guarding:
             if facts.tests and facts.in_class:
                 self._keeping.setdefault((scope.path, facts.in_class), []).append((scope, facts))
 
-    def settle(self) -> None:
-        """Say of each context whose test asks whether it is a guard."""
-        settled = []
+    def settle(self) -> frozenset[tuple[Scope, int]]:
+        """Say of each context whose test asks whether it is a guard. Returned are those that only thin the iterations
+        of their own loop, as contexts of their functions: what runs the loop comes to them.
+        """
+        settled, thinned = [], set()
         for scope, facts in self._resolver.nesting.functions:
             if facts.questions:
                 answers = [self.answer(question, scope) for question in facts.questions]
+                turns = {at for at, question in enumerate(facts.questions) if _is_of_turns(question)}
+                for place, item in enumerate(facts.contexts) if turns else ():
+                    if item.kind == "asked" and item.detail in turns and answers[int(item.detail)] == guards.PERIODIC:
+                        thinned.add((scope, place))
                 settled.append((facts, tuple([_settled(item, answers) for item in facts.contexts])))
         # Not before all are answered: an answer may ask what guards a call in another function.
         for facts, contexts in settled:
             facts.contexts = contexts
+        return frozenset(thinned)
 
     def answer(self, question: Question, scope: Scope, given: Given = NOTHING_GIVEN) -> str | None:
         """The guard that a question comes to."""
@@ -84,6 +91,8 @@ class Guarding:
             return self._held(question, scope)
         if form == "given":
             return self._handed_test(question, scope)
+        if form == "turns":
+            return self._answer(question[1], scope, given)
         if form == "switched":
             is_switch = any(self._answer(part, scope, given) is None for part in question[1])
             return self._answer(question[2] if is_switch else question[3], scope, given)
@@ -188,6 +197,10 @@ def _any(parts: Sequence[str | None]) -> str | None:
     if all(parts) or any(part in _SEEN_THROUGH for part in parts):
         return hottest(parts)
     return guards.LAZY if guards.LAZY in parts else None
+
+
+def _is_of_turns(question: Question) -> bool:
+    return isinstance(question, tuple) and question[0] == "turns"
 
 
 def _settled(item: Context, answers: Sequence[str | None]) -> Context:

@@ -72,10 +72,12 @@ class HeatMap:
         graph: CallGraph,
         roots: RootFinder,
         configured: Callable[[], frozenset[str]] = frozenset,
+        thinned: frozenset[tuple[Scope, int]] = frozenset(),
     ) -> None:
         self.resolver = resolver
         self.graph = graph
         self.roots = roots
+        self._thinned = thinned
         self.pairs = Pairs(resolver, lambda scope: graph.outgoing.get(scope, []), configured)
         self.reasons: dict[Scope, Reason] = {}
         self._no_grad: dict[Scope, bool] = {}
@@ -263,6 +265,8 @@ class HeatMap:
             elif context.kind == "switch":
                 begins = heats[int(context.detail)] if int(context.detail) >= 0 else base
                 heats.append(min(outer, max(begins, Heat.PERIODIC)))
+            elif (scope, place) in self._thinned:
+                heats.append(min(outer, max(_outside_loop(facts, context.parent, heats, base), Heat.PERIODIC)))
             elif context.kind == "guard":
                 heats.append(cooled(outer, str(context.detail)))
             else:

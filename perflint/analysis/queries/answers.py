@@ -198,6 +198,7 @@ WHOLE: dict[str, tuple[Callable[[Any], Any], ...]] = {
     "may_generate": (),
     "passes": (_plain,),
     "names_class": (_plain, _scope),
+    "is_for_users": (_scope, _plain, _scope),
     "is_set_elsewhere": (_plain, _scope),
     "is_set_anywhere": (_plain,),
     "has_derived": (_plain,),

@@ -93,7 +93,7 @@ def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if value.place is Place.UNKNOWN and value.tag in (Tag.TENSOR, Tag.UNKNOWN):
         # Of several callers one may give what is on the device: the one that makes this hot tells.
         there = ctx.kind_on_route(node.func.value)
-        if there.is_tensor and there.place is Place.HOST:
+        if there.is_tensor and there.place is Place.HOST and not ctx.is_for_users(node):
             value = there.at_most(Confidence.MEDIUM)
     if put_off or (value.place is Place.UNKNOWN and is_batch_mover(node, ctx) and uses_accelerator(ctx)):
         value = value.but(tag=Tag.BATCH, place=Place.HOST, certainty=Confidence.MEDIUM)

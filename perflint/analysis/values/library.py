@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflint.analysis.call_graph.process_defaults import BY_TYPE
-from perflint.analysis.values import dtypes, pictures, records, shapes, transfers
+from perflint.analysis.values import dtypes, pictures, records, shapes, stand_ins, transfers
 from perflint.analysis.values.arguments import Arguments
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import (
@@ -68,8 +68,7 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
     if name in wrappers.HANDED_BACK:
         return _handed_in_a_tuple(name, arguments)
     if name.startswith("torch."):
-        found = _torch(name, arguments, default)
-        if found is not None:
+        if (found := _torch(name, arguments, default)) is not None:
             return found
     if name.startswith("builtins."):
         return _builtin(name, arguments)
@@ -81,11 +80,12 @@ def call(dotted: str, arguments: Arguments, default: Kind | None = None) -> Kind
 
 
 def _torch(name: str, arguments: Arguments, default: Kind | None) -> Kind | None:
-    found = _made(name, arguments, default)
-    if found is not None:
+    if (found := _made(name, arguments, default)) is not None:
         return found
     if name in tensors.NUMBER_FUNCTIONS:
         return NUMBER
+    if name in stand_ins.KNOWN:
+        return stand_ins.called(name)
     if name == "torch.device":
         return transfers.make_device(arguments)
     if name in ("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter"):

@@ -50,6 +50,8 @@ class AllFiles(Protocol):
 
     def names_class(self, called: Value, scope: Scope) -> bool: ...
 
+    def is_for_users(self, scope: Scope, context: int, callee: Scope) -> bool: ...
+
 
 class Linked(Protocol):
     """A linked project: `perflint.analysis.program.Program`."""

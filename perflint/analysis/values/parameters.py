@@ -36,9 +36,10 @@ from perflint.analysis.values.mapped import Mapping
 from perflint.analysis.values.operations import iterate, part_of
 from perflint.analysis.values.origin import Origin, Provenance, is_from
 from perflint.analysis.values.passed_values import asked_in_turn, lies_with
+from perflint.analysis.values.placing import with_module
 from perflint.analysis.values.ranks import SCALAR
 from perflint.analysis.values.scattering import is_scattering, moves_itself, scattered
-from perflint.analysis.values.shown_calls import is_last_resort, is_shown
+from perflint.analysis.values.shown_calls import is_last_resort, tells_no_place, without_place
 from perflint.analysis.values.tensor_uses import TensorUses
 from perflint.analysis.values.used_as import UsedAs
 from perflint.analysis.values.written_calls import WrittenCalls
@@ -47,6 +48,7 @@ from perflint.ir.callees import last_name as last_of
 from perflint.syntax.bindings import Definition
 from perflint.syntax.tree import FUNCTIONS, FunctionNode
 from perflint.torch_model import frameworks
+from perflint.torch_model.hooks import CLOSURE
 
 if TYPE_CHECKING:
     from perflint.analysis.call_graph.edges import Edge
@@ -183,6 +185,8 @@ class Parameters:
             return Kind(Tag.BATCH, Place.HOST, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.modules:
             return Kind(Tag.MODULE, Place.TARGET, device=Device.MAYBE, certainty=Confidence.MEDIUM, origin=origin)
+        if place in hook.closures:
+            return Kind(Tag.FUNCTION, qualified=CLOSURE, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.tensors and hook.contract:
             return tensor(Place.MODULE, certainty=Confidence.MEDIUM, origin=origin)
         if place in hook.tensors:
@@ -192,10 +196,8 @@ class Parameters:
         return None
 
     def _is_step_of_engine(self, function: FunctionNode) -> bool:
-        path = self.inference.path
-        if path not in self.inference.program.summaries:
-            return False
-        return self.inference.program.is_step_of_engine(Scope(path, self.inference.tree.qualname(function)))
+        scope = Scope(self.inference.path, self.inference.tree.qualname(function))
+        return scope.path in self.inference.program.summaries and self.inference.program.is_step_of_engine(scope)
 
     @staticmethod
     def _refined(hooked: Kind, annotated: Kind) -> Kind:
@@ -242,6 +244,8 @@ class Parameters:
             if found.place is Place.UNKNOWN or moved:
                 is_left = is_left_behind(function, argument.arg, self.inference)
                 found = found.but(place=Place.HOST if is_left else Place.MODULE, device=None)
+        elif is_forward and found.tag is Tag.MAPPING and len(_ordered(function)) == 2:
+            found = with_module(found)  # alone it is the batch
         if not found.known and found.place is Place.UNKNOWN and self.uses.is_tensor(definition, in_forward=False):
             found = tensor(certainty=Confidence.MEDIUM, origin=Origin(Provenance.USE))
         if looks_like_loader(argument.arg) and (not found.known or _is_open(found)):
@@ -327,7 +331,7 @@ class Parameters:
         # What is tried where all else failed, on the host say, is not what the function is for.
         edges = [edge for edge in edges if not is_last_resort(edge, inference.program)] or edges
         is_used = len(edges) < len(callers)
-        shown = function.name == "forward" and all(is_shown(edge, inference, elsewhere=is_used) for edge in edges)
+        shown = tells_no_place(function.name, scope, edges, inference, is_used=is_used)
         passed = (self.argument(edge, function, name) for edge in edges[:_MOST_CALLERS])
         kinds = asked_in_turn(passed, to_the_end=shown)
         if kinds is None:
@@ -339,7 +343,7 @@ class Parameters:
         if edges and not given and all(self._leaves_out(edge, function, name) for edge in edges):
             return self._never_given(function, name)
         if shown:
-            given = [kind.but(place=Place.UNKNOWN, device=None) for kind in given]
+            given = [without_place(kind) for kind in given]
         known = [kind for kind in given if kind.known] or [kind for kind in given if kind.on_accelerator]
         if any(kind.is_tensor for kind in known):
             # Who takes tensors is given arrays too, brought to the host by the caller: the tensors tell.

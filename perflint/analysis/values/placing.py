@@ -46,3 +46,13 @@ def held_by_module(held: Kind) -> Kind:
     if held.tag is Tag.TENSOR:
         return held.but(place=Place.MODULE, device=None, fresh=False, origin=Origin(Provenance.PARAMETER))
     return held.but(place=Place.MODULE) if held.tag is Tag.MODULE and held.place is Place.UNKNOWN else held
+
+
+def with_module(kind: Kind) -> Kind:
+    """What a mapping holds that is all a forward is given: tensors of which nobody says where they are lie with it."""
+    if kind.holds_tensors:
+        return kind.but(place=Place.MODULE, device=None) if kind.place is Place.UNKNOWN else kind
+    if kind.tag not in (Tag.SEQUENCE, Tag.MAPPING):
+        return kind
+    items = tuple((key, with_module(held)) for key, held in kind.items)
+    return kind.but(items=items, element=kind.element and with_module(kind.element))

@@ -11,6 +11,7 @@ from perflint.analysis.names.refs import FUNCTION, Scope
 from perflint.analysis.naming.values import HOLDS_LENGTHS
 from perflint.analysis.phases.loop_purpose import names_in
 from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.exceptional import is_exceptional
 from perflint.analysis.waits.host_values import ARRAYS, asks_the_host
@@ -26,6 +27,8 @@ from perflint.syntax.walk import walk
 _NEVER_ASK = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 #: What reduces a tensor to one answer.
 _REDUCED = ("any", "all")
+#: Whence no sizes come: what a model learns, and its gradients.
+_OF_MODELS = (Provenance.PARAMETER, Provenance.BUFFER)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -183,10 +186,18 @@ def _searched(leaf: ast.expr, ctx: FileFacts) -> Confidence | None:
 
 
 def _is_reduced(leaf: ast.Name, ctx: FileFacts) -> bool:
-    """Whether a name holds what calls reduced to one value, on every way to the test: `wrong = torch.any(x < 0)`."""
+    """Whether a name holds what calls reduced to one value, on every way to the test, `wrong = torch.any(x < 0)`, or
+    what a comparison of such a value gave: `is_done = gradient.abs().max() <= limit`.
+    """
     made = ctx.inference.origins(leaf)
     return bool(made) and all(
-        isinstance(one, ast.Call) and ctx.kind(one).tag is Tag.TENSOR and ctx.kind(one).scalar for one in made
+        isinstance(one, (ast.Call, ast.Compare))
+        and ctx.kind(one).tag is Tag.TENSOR
+        and (
+            ctx.kind(one).scalar
+            or (isinstance(one, ast.Compare) and any(ctx.kind(side).scalar for side in _sides(one)))
+        )
+        for one in made
     )
 
 
@@ -256,7 +267,7 @@ def _compares_sizes(leaf: ast.Compare, ctx: FileFacts) -> bool:
     sides = (leaf.left, *leaf.comparators)
     known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not isinstance(side, ast.Constant)]
     others = [part for side in sides if side not in known for part in walk(side)]
-    if any(_is_surely_tensor(side, ctx) for side in sides):
+    if any(_is_surely_tensor(side, ctx) or is_from(ctx.kind(side).origin, *_OF_MODELS) for side in sides):
         return False
     return bool(known) and not any(isinstance(part, (ast.Call, ast.Subscript)) for part in others)
 
