@@ -49,17 +49,31 @@ def _reads(value: ast.AST, outer: ast.AST | None, ctx: FileFacts, *, by_call: bo
         outer = ctx.tree.parent(value)
     if isinstance(outer, ast.Attribute):
         return outer.attr in _READS and isinstance(ctx.tree.parent(outer), ast.Call)
-    if isinstance(outer, ast.For):
-        return not by_call and value is outer.iter and not _selects_in(outer, ctx)
+    loop = _loop_through(value, outer, ctx)
+    if loop is not None:
+        return not by_call and not _selects_in(*loop, ctx)
     is_decoded = isinstance(outer, ast.Call) and value in outer.args and "decode" in callee_name(outer)
     return is_decoded and ctx.kind(outer.func).tag is not Tag.MODULE  # type: ignore[union-attr]
 
 
-def _selects_in(loop: ast.For, ctx: FileFacts) -> bool:
+def _loop_through(value: ast.AST, outer: ast.AST | None, ctx: FileFacts) -> tuple[ast.For, ast.expr] | None:
+    """The loop that goes through a value, and what it calls each element: with `enumerate` as well."""
+    if isinstance(outer, ast.For) and value is outer.iter:
+        return outer, outer.target
+    if not isinstance(outer, ast.Call) or callee_name(outer) != "enumerate" or value not in outer.args[:1]:
+        return None
+    loop = ctx.tree.parent(outer)
+    if not isinstance(loop, ast.For) or outer is not loop.iter:
+        return None
+    pair = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+    return (loop, pair[1]) if len(pair) == 2 else None
+
+
+def _selects_in(loop: ast.For, element: ast.expr, ctx: FileFacts) -> bool:
     """Whether the positions that a loop goes through select from tensors, where nothing of them is read."""
-    if not isinstance(loop.target, ast.Name):
+    if not isinstance(element, ast.Name):
         return False
-    name = loop.target.id
+    name = element.id
     if any(isinstance(part, ast.Call) and callee_name(part) in _READS for part in walk(loop)):
         return False
     return any(
