@@ -153,6 +153,7 @@ LEFT: dict[str, tuple[str, ...]] = {
     ),
     "several at once": (
         "TPL201-sync-in-hot-loop/helpers_with_other_callers",
+        "TPL201-sync-in-hot-loop/what_no_call_asks_for",
         "TPL107-alloc-then-transfer/once_per_epoch",
         "TPL308-grad-in-evaluation/results_only_read",
         "TPL501-regex-compile-in-loop/constant_named_in_the_loop",
