@@ -121,7 +121,7 @@ class AllocThenTransfer(Rule):
             return
         function = ctx.target(made.func)
         assert function is not None
-        if function in _COPIES and asks_not_to_block(node):
+        if function in _COPIES and asks_not_to_block(node, ctx):
             return  # `device=` would block, which this does not
         if not can_be_told(made, function, ctx) or has_default_device(made, ctx):
             return

@@ -142,7 +142,7 @@ class BlockingTransfer(Rule):
             return  # the bytes are staged whatever the call says, and nobody waits for anything else
         if emptied is not None and not is_of_loader(copy) and waited_before(emptied, first.call, ctx):
             return  # a part of a step that another wait has begun: it is no batch
-        anyway = " despite `non_blocking`, from pageable memory" if asks_not_to_block(node) else ""
+        anyway = " despite `non_blocking`, from pageable memory" if asks_not_to_block(node, ctx) else ""
         words = (
             f"`{short_text(node, ctx, 60)}` {ctx.heat(node).phrase} and synchronizes{anyway}: the host blocks until "
         )

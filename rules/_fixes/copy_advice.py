@@ -6,7 +6,16 @@ import ast
 
 from perflint.api import OVERWRITING, Context, Fix, Provenance, Tag, callee_name, is_from, keyword
 from perflint.api.invariants import is_number, is_step_constant, single
-from perflint.api.transfers import Copy, DataCopy, What, asks_not_to_block, of_array, of_own_iterator, sized_type
+from perflint.api.transfers import (
+    Copy,
+    DataCopy,
+    What,
+    asks_not_to_block,
+    blocks_by_parameter,
+    of_array,
+    of_own_iterator,
+    sized_type,
+)
 from perflint.api.words import short_text
 
 from .copy_fixes import cast_of_batch, copied_without_waiting, made_of_batch, overwritten_without_waiting
@@ -30,9 +39,11 @@ def advice_for_copy(copy: Copy, ctx: Context) -> str:
     if (made := made_of_batch(copy, ctx)) is not None:
         what = f"`{short_text(made, ctx, 40)}`"
         return f"Compute {what} in the dataset, or on the device after the copy: its result on the host is not pinned."
-    if asks_not_to_block(copy.call) and of_array(copy.moved, ctx) is not None:
+    if (told := blocks_by_parameter(copy.call, ctx)) is not None:
+        return f"Pass `non_blocking=True` to `{told.name}`, with `pin_memory=True` in the loader."
+    if asks_not_to_block(copy.call, ctx) and of_array(copy.moved, ctx) is not None:
         return "Return tensors, not arrays, from the dataset or collate function: `pin_memory=True` pins only tensors."
-    if asks_not_to_block(copy.call) and of_own_iterator(copy.moved, ctx):
+    if asks_not_to_block(copy.call, ctx) and of_own_iterator(copy.moved, ctx):
         return "Make the batches in a `DataLoader` with workers and `pin_memory=True`, or pin them in a thread."
     text = ctx.text(copy.call)
     if callee_name(copy.call) == "type_as":  # takes no option, as `to` does

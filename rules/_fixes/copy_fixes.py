@@ -22,7 +22,7 @@ from perflint.api import (
     ways_in,
 )
 from perflint.api.aliases import changes_later, unread
-from perflint.api.transfers import Copy, asks_not_to_block, cast_before, made_anew
+from perflint.api.transfers import Copy, asks_not_to_block, blocks_by_parameter, cast_before, made_anew
 
 #: Types to which the host and the device convert alike; integers cut what is out of their range each in its own way.
 _ALIKE = frozenset(
@@ -49,7 +49,9 @@ def made_of_batch(copy: Copy, ctx: Context) -> ast.expr | None:
 
 def without_waiting(copy: Copy, ctx: Context) -> Fix | None:
     """`non_blocking=True`: safe where that is proven. It does nothing for what was made on the host."""
-    if cast_of_batch(copy, ctx) is not None or made_of_batch(copy, ctx) is not None or asks_not_to_block(copy.call):
+    if cast_of_batch(copy, ctx) is not None or made_of_batch(copy, ctx) is not None:
+        return None
+    if asks_not_to_block(copy.call, ctx) or blocks_by_parameter(copy.call, ctx) is not None:
         return None
     reason, edit = why_unsafe(copy, ctx), ctx.edit.set_keyword(copy.call, "non_blocking", "True")
     if callee_name(copy.call) == "type_as":  # takes no option, as `to` does

@@ -30,6 +30,7 @@ from perflint.analysis.waits.host_work import in_forward, region_of
 from perflint.analysis.waits.reads import certainty_on_device
 from perflint.finding import Confidence, Heat
 from perflint.ir.calls import callee_name, has_unpacking, is_constant, keyword
+from perflint.ir.notation import value_of
 from perflint.torch_model import tensors
 
 MOVES = ("to", "cuda", "type", "type_as")
@@ -83,7 +84,7 @@ def copy_at(node: ast.Call, ctx: FileFacts) -> Copy | None:
 def _copy_of(node: ast.Call, ctx: FileFacts) -> Copy | None:
     if not isinstance(node.func, ast.Attribute) or has_unpacking(node):
         return None
-    if asks_not_to_block(node) and made_in_step(node.func.value, ctx) is None:
+    if asks_not_to_block(node, ctx) and made_in_step(node.func.value, ctx) is None:
         return None
     put_off = was_put_off(node, ctx)
     # The arguments are asked first: what is moved may take long to find out.
@@ -275,15 +276,28 @@ def _is_kept(call: ast.Call, ctx: FileFacts) -> bool:
     return isinstance(parent, ast.Return) or f"{moved.id} is None" in tests
 
 
-def asks_not_to_block(call: ast.Call) -> bool:
+def asks_not_to_block(call: ast.Call, ctx: FileFacts) -> bool:
     """Whether `non_blocking` is given at all, by keyword or position: `.to(d, t, True)`, `.cuda(None, True)`. Its name
-    was `async` before that was a keyword.
+    was `async` before that was a keyword. A parameter that no call sets asks for nothing.
     """
     assert isinstance(call.func, ast.Attribute)
     if any(keyword(call, name) is not None for name in ("non_blocking", "async")):
-        return True
+        return blocks_by_parameter(call, ctx) is None
     position = 2 if call.func.attr == "to" else 1
     return len(call.args) > position or any(is_constant(item, value=True) for item in call.args)
+
+
+def blocks_by_parameter(call: ast.Call, ctx: FileFacts) -> ast.FunctionDef | None:
+    """The function whose parameter says whether a copy blocks, `x.to(device, non_blocking=non_blocking)`, where it is
+    False by default and each call leaves it so. A batch's own `to` is told where it is called.
+    """
+    asked, around = keyword(call, "non_blocking"), ctx.tree.function_of(call)
+    if not isinstance(asked, ast.Name) or not isinstance(around, ast.FunctionDef) or around.name in MOVES:
+        return None
+    if not all(isinstance(item.node, ast.arg) for item in ctx.inference.flow.definitions(asked)):
+        return None
+    literals = ctx.program.literals(value_of(asked), ctx.scope(asked))
+    return around if literals and all(item == ("const", "bool", False) for item in literals) else None
 
 
 def _destination(call: ast.Call, ctx: FileFacts) -> Device | None:
