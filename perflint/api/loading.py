@@ -56,6 +56,7 @@ from perflint.analysis.loading.sample_cost import (
 from perflint.analysis.loading.sample_functions import decodes_beside, earlier_calls
 from perflint.analysis.loading.spread_options import hides_options, option_of
 from perflint.analysis.loading.worker_starts import has_short_passes, is_made_each_epoch, spawns_workers, starts_show
+from perflint.analysis.values.rows import has_rows
 from perflint.analysis.values.text_lengths import is_cut_to_length, is_short_length
 
 __all__ = [
@@ -76,6 +77,7 @@ __all__ = [
     "goes_back_to_device",
     "hands_samples_on",
     "has_no_workers",
+    "has_rows",
     "has_short_passes",
     "hides_options",
     "is_asked_for_device",

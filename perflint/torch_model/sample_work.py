@@ -43,5 +43,7 @@ GRAPH_TRANSFORMS = words(
 )
 #: Draws with matplotlib.
 FIGURES = within("matplotlib.pyplot", "figure subplots")
+#: Swaps the rows of an array one after the other; of an array of one dimension, numbers at once.
+SHUFFLES = words("numpy.random.shuffle")
 #: Parses numbers out of text.
 TEXT_PARSERS = words("numpy.loadtxt numpy.genfromtxt")
