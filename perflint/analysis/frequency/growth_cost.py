@@ -24,6 +24,8 @@ from perflint.torch_model.effects import Effect
 _OF_WHOLE = frozenset({"len", "enumerate"})
 #: So many numbers are a short row.
 _SHORT = 16
+#: What leaves the features of a sample as many as they are.
+_MOVES = frozenset("to cpu cuda detach clone contiguous float half double data".split())
 _WORK = (Effect.FORWARD, Effect.BACKWARD, Effect.STEPS)
 
 
@@ -119,8 +121,15 @@ def _is_given_by_network(part: ast.expr, ctx: FileFacts) -> bool:
         and isinstance(value.func, (ast.Name, ast.Attribute))
         and ctx.kind(value.func).tag is Tag.MODULE
         and not is_loss_function(value.func, ctx)
-        for value in made
+        for value in map(_unmoved, made)
     )
+
+
+def _unmoved(value: ast.expr | None) -> ast.expr | None:
+    """`net(x)` of `net(x).cpu()`, `net(x).detach().to(device)`"""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    return value
 
 
 def _rank_of_parts(grown: Grown, ctx: FileFacts) -> int | None:

@@ -109,9 +109,13 @@ def _is_rank(asked: ast.expr, name: str) -> bool:
 
 
 def _is_first_turn(target: ast.Name, grown: Grown, ctx: FileFacts) -> bool:
-    """Whether a binding is the other branch of the `if` that decides whether there is something to join to."""
+    """Whether a binding is the other branch of the `if`, or of the `try`, that decides whether there is something to
+    join to.
+    """
     statement = ctx.tree.statement_of(target)
     around = ctx.tree.parent(grown.statement)
+    if isinstance(around, ast.Try) and grown.statement in around.body:
+        return any(statement in handler.body for handler in around.handlers)  # there was nothing to join to
     if not isinstance(around, ast.If) or ctx.tree.parent(statement) is not around:
         return False
     branches = (around.body, around.orelse)

@@ -125,8 +125,16 @@ def _is_array(node: ast.expr, ctx: FileFacts, depth: int = 4) -> bool:
         if not origins:
             given = _given_back(node, ctx)
             return bool(given) and all(_is_array(item, ctx, depth - 1) for item in given)
-        return all(_is_array(item, ctx, depth - 1) for item in origins)
+        sure = [_is_array(item, ctx, depth - 1) for item in origins]
+        return any(sure) and all(is_sure or _may_be_array(item, ctx) for item, is_sure in zip(origins, sure))
     return False
+
+
+def _may_be_array(node: ast.expr, ctx: FileFacts) -> bool:
+    """Whether something is, for all that is known, of the same kind as the array that stands for it in another branch:
+    `wave = np.pad(wave, ...)` of a short one, and `wave = wave[:n]` of a long one. What is stacked is alike.
+    """
+    return ctx.kind(node).tag in (Tag.UNKNOWN, Tag.ARRAY)
 
 
 def _given_back(name: ast.Name, ctx: FileFacts) -> list[ast.expr]:

@@ -22,7 +22,9 @@ _PLAIN_ANNOTATIONS = frozenset({"int", "float", "bool", "str"})
 _NUMBER_FUNCTIONS = frozenset({"len", "int", "float"})
 #: The names that libraries of arrays on the host go by, and what is asked of them where no array is meant.
 ARRAYS = ("np", "numpy", "pd", "pandas", "jnp", "polars")
-_NO_ARRAYS = frozenset({"random", "inf", "Inf", "nan", "pi"})
+#: Numbers of theirs, and of the module `math`.
+CONSTANTS = frozenset({"inf", "Inf", "nan", "pi", "e"})
+_NO_ARRAYS = CONSTANTS | {"random"}
 #: How many names a size is followed through.
 _LINKS = 2
 

@@ -9,7 +9,7 @@ from perflint.analysis.naming.values import MASK
 from perflint.analysis.values.dtypes import Dtype
 from perflint.analysis.values.kind import Place, Tag
 from perflint.analysis.waits.host_work import in_forward
-from perflint.analysis.waits.reads import is_on_device
+from perflint.analysis.waits.reads import is_on_device, is_unknown_in_step
 from perflint.ir.calls import callee_name
 from perflint.ir.notation import last_name
 from perflint.torch_model import tensors
@@ -21,6 +21,8 @@ _BOOLEAN = frozenset(
     "eq ne gt ge lt le bool isnan isinf isfinite isin logical_and logical_or logical_not logical_xor greater less "
     "greater_equal less_equal not_equal isclose signbit".split()
 )
+#: Methods that ask a mask how many it selects.
+_COUNTING = ("any", "all", "sum")
 #: What changes where a tensor is or how it is laid out, not its type; the indices of a sparse one are other numbers.
 _MOVES = (tensors.VIEW_METHODS | {"cuda"}) - {"indices"}
 
@@ -68,6 +70,34 @@ def is_boolean(node: ast.expr, ctx: FileFacts, depth: int = 4) -> bool:
     return False
 
 
+def _is_used_as_mask(mask: ast.expr, ctx: FileFacts) -> bool:
+    """Whether its function inverts what a name holds, counts it or asks it for any: `~seen`, `seen.sum()`,
+    `torch.all(seen)`. Nobody does that with positions.
+    """
+    if not isinstance(mask, ast.Name) or is_index(mask, ctx) or ctx.kind(mask).tag not in (Tag.UNKNOWN, Tag.TENSOR):
+        return False
+    asked = ctx.once(_asked_as_masks, ctx.tree.scope_of(mask)).get(mask.id, ())
+    found = set(ctx.inference.flow.definitions(mask)) if asked else set()
+    return bool(found) and any(found == set(ctx.inference.flow.definitions(use)) for use in asked)
+
+
+def _asked_as_masks(region: ast.AST, ctx: FileFacts) -> dict[str, list[ast.Name]]:
+    """By name, where a scope does that."""
+    found: dict[str, list[ast.Name]] = {}
+    for part in ctx.walk(region):
+        asked: ast.expr | None = None
+        if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Invert):
+            asked = part.operand
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            if part.func.attr in _COUNTING and not (part.args or part.keywords):
+                asked = part.func.value
+            elif part.func.attr in ("any", "all") and len(part.args) == 1:
+                asked = part.args[0]
+        if isinstance(asked, ast.Name):
+            found.setdefault(asked.id, []).append(asked)
+    return found
+
+
 def mask_in(node: ast.Subscript, ctx: FileFacts) -> ast.expr:
     """What selects: where several do (`x[:, row, mask]`), the one that is certainly a mask."""
     found = selecting(node)
@@ -96,14 +126,17 @@ def selects_on_device(node: ast.Subscript, ctx: FileFacts) -> bool:
     mask = mask_in(node, ctx)
     may_be = _is_called_mask(mask) or _combines_tests(mask, ctx)
     if not is_boolean(mask, ctx) and not (may_be and not is_index(mask, ctx) and in_forward(node, ctx)):
-        return False
+        if not _is_used_as_mask(mask, ctx):
+            return False
     return _is_selected_by(mask, node.value, ctx) or _is_known_here(mask, node.value, ctx)
 
 
 def _is_known_here(mask: ast.expr, value: ast.expr, ctx: FileFacts) -> bool:
     if not is_on_device(value, ctx):
-        return False
-    return is_on_device(mask, ctx) or _is_somewhere(mask, ctx) or _is_test_in_forward(mask, ctx)
+        # A forward that tests and selects what nothing is known of was given tensors.
+        is_unknown = is_unknown_in_step(value, ctx.kind(value), ctx, (Tag.TENSOR,))
+        return is_unknown and in_forward(value, ctx) and _is_test(mask, ctx)
+    return is_on_device(mask, ctx) or _is_somewhere(mask, ctx) or _is_test(mask, ctx)
 
 
 def _is_somewhere(mask: ast.expr, ctx: FileFacts) -> bool:
@@ -124,11 +157,11 @@ def _is_selected_by(mask: ast.expr, value: ast.expr, ctx: FileFacts) -> bool:
     return is_boolean(mask, ctx) and is_on_device(mask, ctx)
 
 
-def _is_test_in_forward(mask: ast.expr, ctx: FileFacts) -> bool:
-    """`mask = edge_type == index`, of something that a forward is handed: it selects from a tensor, so it is one."""
-    if not isinstance(mask, ast.Name) or not in_forward(mask, ctx):
-        return False
-    origins = ctx.inference.origins(mask)
+def _is_test(mask: ast.expr, ctx: FileFacts) -> bool:
+    """`mask = edge_type == index`, of something unknown: it selects from a tensor, so it is a tensor or an array. From
+    the host, its positions are copied besides.
+    """
+    origins = ctx.inference.origins(mask) if isinstance(mask, ast.Name) else []
     return bool(origins) and all(
         isinstance(origin, ast.Compare)
         and len(origin.ops) == 1

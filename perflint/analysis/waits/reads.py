@@ -16,7 +16,7 @@ from perflint.analysis.transfers.moves import names_no_device, only_converts
 from perflint.analysis.values.kind import Device, Kind, Place, Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import uses_accelerator
-from perflint.analysis.waits.host_values import is_of_host, speaks_of_arrays
+from perflint.analysis.waits.host_values import CONSTANTS, is_of_host, speaks_of_arrays
 from perflint.analysis.waits.host_work import in_forward, region_of
 from perflint.analysis.waits.losses import is_loss, is_propagated, without_reductions
 from perflint.finding import Confidence
@@ -376,7 +376,8 @@ def _is_trained_on(node: ast.expr, ctx: FileFacts) -> bool:
     parts = [part for expr in exprs for part in walk(expr)]
     if _holds_part_beside_input(parts, ctx):
         return False
-    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in parts]
+    plain = {id(part.value) for part in parts if isinstance(part, ast.Attribute) and part.attr in CONSTANTS}
+    names = [getattr(part, "id", "") or getattr(part, "attr", "") for part in parts if id(part) not in plain]
     return not any(ON_HOST.search(name) for name in names) and not counts_steps(names, node, ctx)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from perflint.analysis.file_facts import FileFacts
 from perflint.analysis.naming.data import FILE_ENDING
-from perflint.analysis.values.kind import Tag
+from perflint.analysis.values.kind import Kind, Tag
 from perflint.analysis.waits.losses import is_propagated
 from perflint.analysis.waits.reads import certainty_on_device, device_read, is_on_device, kind_on_device
 from perflint.finding import Confidence
@@ -202,12 +202,17 @@ def _printed(value: ast.expr, whole: int, ctx: FileFacts) -> Iterator[Printed]:
 
 
 def _all_on_device(value: ast.expr, ctx: FileFacts) -> bool:
-    kind = ctx.kind(value)
-    return (
-        isinstance(value, (ast.Name, ast.Attribute))
-        and kind.element is not None
-        and kind_on_device(kind.element, value, ctx) is not None
-        and all(kind_on_device(item, value, ctx) is not None for _, item in kind.items)
+    return isinstance(value, (ast.Name, ast.Attribute)) and _holds_on_device(ctx.kind(value), value, ctx)
+
+
+def _holds_on_device(kind: Kind, value: ast.expr, ctx: FileFacts) -> bool:
+    """Whether all that a container holds is on the device, in whatever lists it is kept."""
+    held = [item for item in (kind.element, *(item for _, item in kind.items)) if item is not None]
+    return bool(held) and all(
+        _holds_on_device(item, value, ctx)
+        if item.tag in (Tag.MAPPING, Tag.SEQUENCE)
+        else kind_on_device(item, value, ctx) is not None
+        for item in held
     )
 
 

@@ -14,7 +14,7 @@ from perflint.analysis.values.kind import Tag
 from perflint.analysis.values.origin import Provenance, is_from
 from perflint.analysis.waits.accelerators import uses_accelerator
 from perflint.analysis.waits.exceptional import is_exceptional
-from perflint.analysis.waits.host_values import ARRAYS, asks_the_host
+from perflint.analysis.waits.host_values import ARRAYS, asks_the_host, speaks_of_arrays
 from perflint.analysis.waits.host_work import in_forward
 from perflint.analysis.waits.losses import is_loss
 from perflint.analysis.waits.reads import certainty_on_device, is_unknown_in_step
@@ -265,11 +265,16 @@ def _compares_sizes(leaf: ast.Compare, ctx: FileFacts) -> bool:
     and W out of what a module gives.
     """
     sides = (leaf.left, *leaf.comparators)
-    known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not isinstance(side, ast.Constant)]
+    known = [side for side in sides if ctx.kind(side).tag is Tag.NUMBER and not _is_literal(side)]
     others = [part for side in sides if side not in known for part in walk(side)]
     if any(_is_surely_tensor(side, ctx) or is_from(ctx.kind(side).origin, *_OF_MODELS) for side in sides):
         return False
     return bool(known) and not any(isinstance(part, (ast.Call, ast.Subscript)) for part in others)
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """`0`, `-1`"""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _is_row_of_tensor(leaf: ast.Name, ctx: FileFacts) -> bool:
@@ -333,9 +338,19 @@ def _reduces_unknown(leaf: ast.expr, ctx: FileFacts) -> bool:
         return False
     if is_compared and any(HOLDS_LENGTHS.search(name) for name in names_in(call.func.value)):
         return False  # what sequences are packed by is on the host
-    if call.args or call.keywords or ctx.kind(call.func.value).known or ctx.mentions(*ARRAYS, "pl"):
+    if call.args or call.keywords or ctx.kind(call.func.value).known or _works_with_arrays(call, ctx):
         return False
     return (ctx.role(call) == "train" or in_forward(call, ctx)) and uses_accelerator(ctx)
+
+
+def _works_with_arrays(node: ast.AST, ctx: FileFacts) -> bool:
+    """Whether the function around is about arrays: another one of the file says nothing of it."""
+    if not ctx.mentions(*ARRAYS, "pl"):
+        return False
+    around = ctx.tree.function_of(node)
+    return around is None or any(
+        speaks_of_arrays(part, ctx) or (isinstance(part, ast.Name) and part.id == "pl") for part in walk(around)
+    )
 
 
 def kept_answer(leaf: ast.expr, ctx: FileFacts) -> ast.expr | None:

@@ -68,6 +68,8 @@ def _hands_on(node: ast.expr, ctx: FileFacts) -> bool:
     parent = ctx.tree.parent(node)
     to_numpy = _becomes_array(node, ctx)
     if in_forward(node, ctx):
+        if to_numpy and ctx.kind(node).scalar:
+            return False  # `count = torch.sum(mask).cpu().numpy()`: a number, as by `item`
         # A step that trains takes what its forwards return: most of them are not at the end of it.
         is_handed_on = isinstance(parent, ast.Return) and ctx.phase(node).phase is not Phase.TRAIN
         return to_numpy or is_handed_on or _is_put_away(node, ctx)
