@@ -85,12 +85,13 @@ class FileFacts:
     def scope(self, node: ast.AST) -> Scope:
         """The function whose body runs `node`. Decorators and defaults belong to the scope around their function."""
         scopes, parent = self._scopes, self.tree.parent
-        if id(node) in scopes:
-            return scopes[id(node)]
+        key = id(node)
+        if key in scopes:
+            return scopes[key]
         found: Scope | None = None
         statement, always = self.tree.standing(node)
         if always and statement is not node:
-            found = scopes[id(node)] = scopes.get(id(statement)) or self.scope(statement)
+            found = scopes[key] = self.scope(statement)
             return found
         # Whatever stands between a node and its function has the same scope.
         passed: list[int] = []
@@ -120,14 +121,15 @@ class FileFacts:
 
     def context(self, node: ast.AST) -> int:
         """The index of the innermost context of `node` in its function's facts."""
-        found = self._contexts.get(id(node))
-        if found is None:
-            place = node.lineno, node.col_offset  # type: ignore[attr-defined]
-            function = self.scope(node).function
-            contexts = self._by_place.get(function)
-            if contexts is None:
-                contexts = self._by_place[function] = ByPlace(self.summary.functions[function])
-            found = self._contexts[id(node)] = contexts.at(place)
+        key = id(node)
+        if key in self._contexts:
+            return self._contexts[key]
+        place = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        function = self.scope(node).function
+        contexts = self._by_place.get(function)
+        if contexts is None:
+            contexts = self._by_place[function] = ByPlace(self.summary.functions[function])
+        found = self._contexts[key] = contexts.at(place)
         return found
 
     def heat(self, node: ast.AST) -> Heat:

@@ -132,8 +132,13 @@ class _Builder:
         self.link(thrown, self.outside or self.failure)
 
     def place(self, node: ast.AST) -> None:
-        self.places.setdefault(id(node), []).append((self.current, len(self.current.nodes)))
-        self.current.nodes.append(node)
+        key, block = id(node), self.current
+        at = block, len(block.nodes)
+        if key in self.places:
+            self.places[key].append(at)
+        else:  # nearly all are in one place
+            self.places[key] = [at]
+        block.nodes.append(node)
 
     # Expressions.
 

@@ -269,8 +269,9 @@ class Reaching:
 
     def _scopes_around(self, statement: ast.AST) -> tuple[ScopeLike, ...]:
         # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
-        if id(statement) in self._around:
-            return self._around[id(statement)]
+        key = id(statement)
+        if key in self._around:
+            return self._around[key]
         passed: list[ast.AST] = []
         found: tuple[ScopeLike, ...] | None = None
         while found is None:

@@ -53,25 +53,21 @@ class Results:
     def of_call(self, value: Value, scope: Scope) -> Refs:
         """What a call written in `scope` may give."""
         func, args, contents = value[1], value[2], self._resolver.contents
-        last = func.rpartition(".")[2] if isinstance(func, str) else func[2] if func[0] == "attr" else ""
+        last = func.rpartition(".")[2] if type(func) is str else func[2] if func[0] == "attr" else ""
         if last in _PREPARE and args:
             return self._resolver.refs(args[0], scope)
         callees = self._resolver.refs(func, scope)
-        receiver = func.rpartition(".")[0] if isinstance(func, str) else ""
+        receiver = func.rpartition(".")[0] if type(func) is str else ""
         if callees:
-            if len(callees) > 1:
+            if len(callees) == 1:
+                results = self.result(callees[0], value, scope)
+            else:
                 callees = tuple([one for one in callees if self._may_make(one, value)]) or callees
-            results = (
-                self.result(callees[0], value, scope)
-                if len(callees) == 1
-                else together([self.result(callee, value, scope) for callee in callees])
-            )
+                results = together([self.result(callee, value, scope) for callee in callees])
             if not receiver:
                 # What a registry gave is called, in one of its own methods: which instance it is, only callers tell.
                 is_looked_up = any(callee.kind == REGISTERED for callee in callees)
-                return (
-                    contents.replaced(results, func, scope) if isinstance(func, str) and not is_looked_up else results
-                )
+                return contents.replaced(results, func, scope) if type(func) is str and not is_looked_up else results
             # What a registry holds is surer than what its methods give, which is that of all registries of the class.
             found = contents.looked_up(receiver, last, scope) or contents.replaced(results, receiver, scope)
             if found or last not in _LOOKING_UP:  # `dict().get(key)` is a method of a library's class
@@ -81,12 +77,12 @@ class Results:
             held = self._resolver.elements(receiver, scope, key)
             return few([*held, *(self._resolver.refs(args[1], scope) if len(args) > 1 else ())])
         if last in _IDENTITY_METHODS:
-            base = func.rpartition(".")[0] if isinstance(func, str) else func[1]
+            base = func.rpartition(".")[0] if type(func) is str else func[1]
             if isinstance(base, tuple) and base[0] == "call" and base[1] == "super":
                 base = "self"  # `super().to(device)` hands back the object itself
             return self._resolver.refs(base or None, scope)
         if last == "options":  # `Worker.options(num_gpus=1).remote()`
-            base = receiver or (func[1] if isinstance(func, tuple) else None)
+            base = receiver or (func[1] if type(func) is tuple else None)
             return tuple([ref for ref in self._resolver.refs(base, scope) if ref.kind in (CLASS, FUNCTION)])
         if func == "getattr" and len(args) > 1:
             return self._by_text(args[0], args[1], scope)

@@ -141,8 +141,9 @@ class Narrowing:
 
     def _facts_around(self, statement: ast.AST) -> list[Fact]:
         """The same, of what stands around a statement."""
-        if id(statement) in self._known:
-            return self._known[id(statement)]
+        key = id(statement)
+        if key in self._known:
+            return self._known[key]
         # A chain of `elif` may be hundreds long: gone up in a loop, not by recursion.
         passed: list[tuple[ast.AST, ast.AST]] = []
         found: list[Fact] | None = None
