@@ -11,6 +11,7 @@ from perflint.syntax import evaluated_names, named_arguments, type_comments
 from perflint.syntax.file import SourceFile
 from perflint.syntax.plain_bindings import bind_plainly
 from perflint.syntax.plain_calls import call_plainly
+from perflint.syntax.plain_modes import say_modes_plainly
 
 
 def parse(source: SourceFile) -> ast.Module:
@@ -30,6 +31,7 @@ def plainly_parsed(source: SourceFile) -> ast.Module:
     tree = parse(source)
     bind_plainly(tree, source.text)
     call_plainly(tree, source.text)
+    say_modes_plainly(tree, source.text)
     return tree
 
 
