@@ -16,6 +16,9 @@ CASES = {str(case): case for case in testing.find_cases(FIXTURES) if case.path.i
 #: Programs of which the parts are told otherwise, each with the reason; whoever mends one takes it out.
 _AT_THE_LOOP = "where the encoder stands in another file, the finding stands at the loop's call of the model"
 LEFT = {
+    "TPL201-sync-in-hot-loop/layers_of_a_list_made_elsewhere": (
+        "what a call of an unnamed part passes is known only in a file that names the class of the part"
+    ),
     "TPL312-redundant-clone/slices_in_order": "what stands behind a layer is looked for in the file of its class",
     "TPL620-frozen-encoder-recomputed/example": _AT_THE_LOOP,
     "TPL620-frozen-encoder-recomputed/in_training_mode": _AT_THE_LOOP,
