@@ -37,7 +37,8 @@ def _is_without(call: ast.Call, ctx: FileFacts) -> bool:
         return False
     size = keyword(call, "size") or (call.args[0] if call.args else None)
     if isinstance(size, (ast.Tuple, ast.List)):
-        return any(is_constant(item, 0) for item in size.elts)
+        # What these are given as a sequence are the elements themselves: `torch.FloatTensor([0, 1])`.
+        return target not in tensors.HOST_CONSTRUCTORS and any(is_constant(item, 0) for item in size.elts)
     return any(is_constant(item, 0) for item in (call.args[:1] if name == "full" else call.args))
 
 
